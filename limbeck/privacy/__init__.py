@@ -1,0 +1,1 @@
+"""What makes the promise: sampling, clipping, noise, accounting. Knows nothing of methods."""

@@ -1,0 +1,94 @@
+"""What a plan costs: events in, epsilon out. dp-accounting does the mathematics; nothing is approximated here."""
+
+import functools
+import math
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Literal
+
+from dp_accounting import NeighboringRelation, dp_event
+from dp_accounting.pld import PLDAccountant
+from dp_accounting.rdp import RdpAccountant
+from scipy.optimize import brentq
+
+Relation = Literal["zero-out", "replace-one"]
+
+RELATIONS = {
+    "zero-out": NeighboringRelation.REPLACE_SPECIAL,
+    "replace-one": NeighboringRelation.REPLACE_ONE,
+}
+ACCOUNTANT = "PLD"
+GRID = 1e-4  # the accountant's discretisation of the privacy loss; rounding is pessimistic
+CURVE_DELTAS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
+
+
+def accountant_version() -> str:
+    return f"dp-accounting {version('dp-accounting')}"
+
+
+@functools.lru_cache(maxsize=16)
+def _composed(event: dp_event.DpEvent, relation: Relation) -> PLDAccountant:
+    accountant = PLDAccountant(RELATIONS[relation], GRID)
+    accountant.compose(event)
+    return accountant
+
+
+def epsilon_of(event: dp_event.DpEvent, delta: float, relation: Relation) -> float:
+    """The epsilon that the event delivers at delta, by privacy loss distributions."""
+    return float(_composed(event, relation).get_epsilon(delta))
+
+
+def epsilon_rdp(event: dp_event.DpEvent, delta: float, relation: Relation) -> float:
+    """The same by Renyi accounting: quicker and looser; it does not know the truncated event."""
+    accountant = RdpAccountant(range(2, 257), RELATIONS[relation])
+    accountant.compose(event)
+    return float(accountant.get_epsilon(delta))
+
+
+def curve_of(event: dp_event.DpEvent, relation: Relation) -> list[tuple[float, float]]:
+    """(delta, epsilon) pairs: the guarantee is the whole curve, not a point on it."""
+    return [(d, epsilon_of(event, d, relation)) for d in CURVE_DELTAS]
+
+
+def smallest_noise(epsilon: float, epsilon_at: Callable[[float], float], *, near: float) -> float:
+    """The least s, to within 0.05%, with epsilon_at(s) <= epsilon, for a decreasing `epsilon_at`.
+
+    A bracket is opened around the guess `near` in steps of 10% and closed by Brent's method on the logarithm,
+    where the curve is nearly straight: a price of a small epsilon costs a fraction of a second and that of a
+    large one many, so few are asked for. The answer is always on the safe side.
+    """
+
+    def excess(log_s: float) -> float:
+        return math.log(max(epsilon_at(math.exp(log_s)), 1e-12) / epsilon)
+
+    low = high = math.log(near)
+    if (at_near := excess(low)) > 0:
+        while (high := high + 0.1) < 25 and excess(high) > 0:
+            low = high
+    elif at_near < 0:
+        while (low := low - 0.1) > -15 and excess(low) < 0:
+            high = low
+    s = math.exp(brentq(excess, low, high, xtol=2e-4) if low < high else low)
+    while epsilon_at(s) > epsilon:
+        s *= 1 + 2e-4
+    return s
+
+
+def event_tree(event: dp_event.DpEvent) -> dict:
+    """The event as plain JSON data, for the certificate."""
+    match event:
+        case dp_event.ComposedDpEvent():
+            return {"event": "Composed", "events": [event_tree(e) for e in event.events]}
+        case dp_event.SelfComposedDpEvent():
+            return {"event": "SelfComposed", "count": event.count, "of": event_tree(event.event)}
+        case dp_event.GaussianDpEvent():
+            return {"event": "Gaussian", "noise_multiplier": event.noise_multiplier}
+        case dp_event.TruncatedSubsampledGaussianDpEvent():
+            return {
+                "event": "TruncatedSubsampledGaussian",
+                "dataset_size": event.dataset_size,
+                "sampling_probability": event.sampling_probability,
+                "truncated_batch_size": event.truncated_batch_size,
+                "noise_multiplier": event.noise_multiplier,
+            }
+    raise TypeError(f"no plan makes a {type(event).__name__}")

@@ -1,0 +1,180 @@
+"""The plan: what is sampled, clipped and noised, and the event that it amounts to, in one object.
+
+A `Session` runs a plan and an accountant prices it, both from the same fields, so what is run is what is
+accounted (GUARANTEE, property 4). A plan is inert public data: it knows no records and holds no randomness.
+"""
+
+from typing import Literal
+
+import numpy as np
+from dp_accounting import dp_event
+from pydantic import BaseModel, ConfigDict, Field
+from scipy.stats import binom
+
+from limbeck.errors import RequestError
+from limbeck.privacy.accounting import Relation, curve_of, epsilon_of, epsilon_rdp, smallest_noise
+from limbeck.privacy.stream import Stream
+
+# Contributions are clipped to this fraction of C, so that rounding in float32 (norms of up to 10^7 terms,
+# chunk sums of up to 10^3 contributions) cannot carry a sum's sensitivity above C.
+ROUNDING = 1 - 1e-3
+
+
+class _Inert(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Poisson(_Inert):
+    """Each unit joins a batch independently with probability q; the batch is padded to a static `cap`.
+
+    A batch above the cap keeps a uniformly random `cap` of its units: the event says so.
+    """
+
+    kind: Literal["poisson"] = "poisson"
+    n: int = Field(gt=0)
+    q: float = Field(gt=0, lt=1)
+    cap: int = Field(gt=0)
+
+    @classmethod
+    def of(cls, n: int, batch: int, steps: int, delta: float) -> "Poisson":
+        """Expected batch size `batch`, and the least cap with steps * P[Bin(n, q) >= cap] <= delta / 1000."""
+        q = batch / n
+        cap = int(binom.isf(delta / (1000 * steps), n, q)) + 1
+        return cls(n=n, q=q, cap=min(n, cap))
+
+    @property
+    def expected(self) -> float:
+        """Expected number of units a batch: public, and what sums are divided by."""
+        return self.n * self.q
+
+    def draw(self, stream: Stream) -> np.ndarray:
+        """One batch: `cap` unit indices, padded with -1."""
+        (chosen,) = np.nonzero(stream.bernoulli(self.q, self.n))
+        if len(chosen) > self.cap:
+            chosen = stream.subset(chosen, self.cap)
+        return np.pad(chosen, (0, self.cap - len(chosen)), constant_values=-1)
+
+    def event(self, sigma: float) -> dp_event.DpEvent:
+        return dp_event.TruncatedSubsampledGaussianDpEvent(self.n, self.q, self.cap, sigma)
+
+    def rough_event(self, sigma: float) -> dp_event.DpEvent:
+        """The event without its truncation: a guess ten times faster to price."""
+        return dp_event.PoissonSampledDpEvent(self.q, dp_event.GaussianDpEvent(sigma))
+
+
+class FullBatch(_Inert):
+    """Every unit, every time."""
+
+    kind: Literal["full"] = "full"
+    n: int = Field(gt=0)
+
+    @property
+    def q(self) -> float:
+        return 1.0
+
+    @property
+    def cap(self) -> int:
+        return self.n
+
+    @property
+    def expected(self) -> float:
+        return float(self.n)
+
+    def draw(self, stream: Stream) -> np.ndarray:
+        return np.arange(self.n)
+
+    def event(self, sigma: float) -> dp_event.DpEvent:
+        return dp_event.GaussianDpEvent(sigma)
+
+    rough_event = event
+
+
+class Measurement(_Inert):
+    """`steps` answers of one kind: sums over a batch of contributions clipped to `clip`, plus N(0, sigma^2 C^2 I).
+
+    **Formal guarantee.** A unit changes a sum by at most `clip` when it is zeroed out (twice that when it is
+    replaced, which the relation's accounting knows), so each answer is a Gaussian mechanism with noise
+    multiplier `sigma` on what the sampling lets through; the `steps` answers compose adaptively.
+    """
+
+    name: str
+    sampling: Poisson | FullBatch = Field(discriminator="kind")
+    steps: int = Field(gt=0)
+    clip: float = Field(gt=0)
+    sigma: float = Field(gt=0)
+
+    @property
+    def event(self) -> dp_event.DpEvent:
+        return dp_event.SelfComposedDpEvent(self.sampling.event(self.sigma), self.steps)
+
+    @property
+    def rough_event(self) -> dp_event.DpEvent:
+        return dp_event.SelfComposedDpEvent(self.sampling.rough_event(self.sigma), self.steps)
+
+
+class Plan(_Inert):
+    """Every measurement that a run will make of the private data.
+
+    - `unit`: whose presence is hidden, "record" or "person"; `n` in the measurements counts units.
+    - `relation`: "zero-out" (a unit against a null unit that keeps its place) or "replace-one".
+    """
+
+    measurements: tuple[Measurement, ...] = Field(min_length=1)
+    delta: float = Field(gt=0, lt=1)
+    relation: Relation = "zero-out"
+    unit: Literal["record", "person"] = "record"
+
+    @property
+    def event(self) -> dp_event.DpEvent:
+        return dp_event.ComposedDpEvent(tuple(m.event for m in self.measurements))
+
+    @property
+    def n(self) -> int:
+        return self.measurements[0].sampling.n
+
+    @property
+    def epsilon(self) -> float:
+        return epsilon_of(self.event, self.delta, self.relation)
+
+    @property
+    def curve(self) -> list[tuple[float, float]]:
+        return curve_of(self.event, self.relation)
+
+    def measurement(self, name: str) -> Measurement:
+        return next(m for m in self.measurements if m.name == name)
+
+    def scaled(self, factor: float) -> "Plan":
+        """The same plan with every sigma multiplied."""
+        louder = tuple(m.model_copy(update={"sigma": m.sigma * factor}) for m in self.measurements)
+        return self.model_copy(update={"measurements": louder})
+
+    def calibrated(self, epsilon: float) -> "Plan":
+        """The plan with the least noise that delivers (epsilon, delta); the sigmas' proportions are kept.
+
+        `result.epsilon <= epsilon` always, and within 1% of it. Renyi accounting makes the first guess and plain
+        Poisson sampling the second, each quicker than the next; the truncated event has the last word.
+        """
+        check_privacy(epsilon, self.delta)
+
+        def renyi(s: float) -> float:
+            return epsilon_rdp(self.scaled(s)._rough_event, self.delta, self.relation)
+
+        def untruncated(s: float) -> float:
+            return epsilon_of(self.scaled(s)._rough_event, self.delta, self.relation)
+
+        plan = self.scaled(smallest_noise(epsilon, untruncated, near=smallest_noise(epsilon, renyi, near=1.0)))
+        while plan.epsilon > epsilon:
+            plan = plan.scaled(1 + 5e-4)
+        return plan
+
+    @property
+    def _rough_event(self) -> dp_event.DpEvent:
+        return dp_event.ComposedDpEvent(tuple(m.rough_event for m in self.measurements))
+
+
+def check_privacy(epsilon: float, delta: float) -> None:
+    """Refuse an (epsilon, delta) that is no guarantee at all."""
+    if not (np.isfinite(epsilon) and epsilon > 0):
+        raise RequestError(f"epsilon is {epsilon}; it must be a positive number. Usual choices are 0.5 to 10.")
+    if not 0 < delta < 1:
+        raise RequestError(f"delta is {delta}; it must lie between 0 and 1. Choose it well below 1 / records.")
