@@ -1,3 +1,35 @@
 """Limbeck: distil a sensitive labelled dataset into a tiny one that may be shared."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from limbeck.data import ImageSchema
+    from limbeck.distill import DPKIP, KIP
+    from limbeck.errors import RequestError
+    from limbeck.release import Release, load, verify
+
+__all__ = ["DPKIP", "KIP", "ImageSchema", "Release", "RequestError", "load", "verify"]
+
+_HOMES = {
+    "DPKIP": "limbeck.distill",
+    "KIP": "limbeck.distill",
+    "ImageSchema": "limbeck.data",
+    "Release": "limbeck.release",
+    "RequestError": "limbeck.errors",
+    "load": "limbeck.release",
+    "verify": "limbeck.release",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Public names are fetched when they are first used, so that importing limbeck is quick."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'limbeck' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

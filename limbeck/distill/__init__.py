@@ -1,0 +1,6 @@
+"""Methods that return a small set. One method, one file, named as in the literature."""
+
+from limbeck.distill.dpkip import DPKIP
+from limbeck.distill.kip import KIP
+
+__all__ = ["DPKIP", "KIP"]

@@ -1,0 +1,7 @@
+"""The only code that sees private records, and only through a plan. What it returns may leave."""
+
+from limbeck.measure.gradients import SupportGradient
+from limbeck.measure.records import Records
+from limbeck.measure.session import Session, Unprotected
+
+__all__ = ["Records", "Session", "SupportGradient", "Unprotected"]

@@ -1,0 +1,110 @@
+"""`limbeck evaluate`: what a release is worth."""
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from limbeck.cli import app, source
+from limbeck.cli.distill import work_folder
+from limbeck.cli.terminal import errors, output, progress
+
+
+@app.command()
+def evaluate(
+    release: Annotated[Path, typer.Argument(help="A release folder.")],
+    test: Annotated[str, typer.Option("--test", metavar="DATA", help="Real test records: a file, folder or name.")],
+    reference: Annotated[
+        str | None,
+        typer.Option("--reference", metavar="DATA", help="Real training records, for rows to compare with."),
+    ] = None,
+    public: Annotated[
+        bool,
+        typer.Option("--public", help="Declare the test and reference records public: scores may be shared."),
+    ] = False,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="ConvNets to train.")] = 3,
+    convnet: Annotated[bool, typer.Option(help="Train ConvNets on the release.")] = True,
+    data_dir: source.DataDir = None,
+    labels: source.Labels = None,
+    resize: source.Resize = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Kernel ridge regression and ConvNets trained on the release, tested on real records.
+
+    The scores are computed from real records without noise, so they are private unless you declare those public.
+    """
+    from limbeck.evaluate import evaluate_support, full_set_scores, random_subset_scores
+    from limbeck.features import from_config
+    from limbeck.release import load
+
+    loaded = load(release)
+    schema, ridge = loaded.schema, loaded.recipe["ridge"]
+    features = from_config(loaded.recipe["features"], schema.shape)
+    where: dict[str, Any] = {"data_dir": data_dir, "labels": labels, "resize": resize}
+    real = source.records(test, schema, split="test", **where)
+    x_test, c_test = schema.encode(real.x, real.y)
+    rows = {}
+    with progress("evaluating the release") as report:
+        rows["release"] = evaluate_support(
+            loaded.encoded, loaded.soft, features, ridge, x_test, c_test, seeds=seeds, convnet=convnet,
+            progress=report,
+        )  # fmt: skip
+    if reference is not None:
+        real = source.records(reference, schema, split="train", **where)
+        x, c = schema.encode(real.x, real.y)
+        per_class, classes = loaded.recipe["per_class"], len(schema.classes)
+        with progress("random real subset") as report:
+            rows["random real subset"] = random_subset_scores(
+                x, c, per_class, classes, features, ridge, x_test, c_test, seeds=seeds, convnet=convnet,
+                progress=report,
+            )  # fmt: skip
+        with progress("full training set") as report:
+            rows["full training set"] = full_set_scores(x, c, classes, features, ridge, x_test, c_test, progress=report)
+    saved = save_scores(release, rows, str(loaded.guarantee), public)
+    if as_json:
+        print(saved.read_text())
+        return
+    output.print(score_table(rows, {"release": str(loaded.guarantee)}))
+    if public:
+        output.print(f"scores are in {saved}", highlight=False, soft_wrap=True)
+    else:
+        errors.print(
+            f"[yellow]private:[/] these scores were computed on real records without noise and are outside the "
+            f"guarantee. They are in {saved}, mode 0600; declare the records public with --public if they are.",
+            highlight=False,
+            soft_wrap=True,
+        )
+
+
+def save_scores(release: Path, rows: dict, guarantee: str, public: bool) -> Path:
+    """Into the work folder beside the release, never into it: private unless declared public."""
+    folder = work_folder(release.resolve())
+    folder.mkdir(exist_ok=True, mode=0o700)
+    path = folder / ("scores.json" if public else "scores.private.json")
+    facts = {"guarantee of the release": guarantee, "public": public}
+    facts |= {"rows": {name: scores.model_dump(mode="json") for name, scores in rows.items()}}
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o644 if public else 0o600), "w") as f:
+        json.dump(facts, f, indent=1)
+    return path
+
+
+def score_table(rows: dict, guarantees: dict[str, str]):
+    """Scores as a table, a row a set."""
+    from rich.table import Table
+
+    table = Table("set", "records", "KRR accuracy", "ConvNet accuracy", "guarantee")
+    for name, scores in rows.items():
+        network = "-"
+        if scores.convnet:
+            spread = f" ± {100 * scores.convnet_sd:.1f}" if scores.convnet_sd is not None else ""
+            network = f"{100 * scores.convnet_mean:.1f}{spread}"
+        size = (
+            f"{scores.records}"
+            if scores.records == scores.available or "full" not in name
+            else (f"{scores.records} of {scores.available}")
+        )
+        table.add_row(name, size, f"{100 * scores.krr:.1f}", network, guarantees.get(name, "real records"))
+    return table

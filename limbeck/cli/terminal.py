@@ -1,0 +1,56 @@
+"""What a person sees while waiting: a bar with an ETA on a terminal, plain lines in a pipe. All on stderr."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+output = Console()
+errors = Console(stderr=True)
+
+PLAIN_SECONDS = 10  # between two lines in a pipe
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[int, int | None], None]]:
+    """A function (done, total) to call along the way; shown once the work has taken two seconds."""
+    if errors.is_terminal:
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("ETA"),
+            TimeRemainingColumn(),
+        )
+        with Progress(*columns, console=errors, transient=True) as bar:
+            task = bar.add_task(what, total=None)
+            yield lambda done, total: bar.update(task, completed=done, total=total)
+    else:
+        yield _plain(what)
+
+
+def _plain(what: str) -> Callable[[int, int | None], None]:
+    begun = last = time.monotonic()
+    start: int | None = None
+
+    def report(done: int, total: int | None) -> None:
+        nonlocal last, start
+        now = time.monotonic()
+        start = done if start is None else start
+        if now - last < PLAIN_SECONDS and not (done == total and now - begun > 2):
+            return
+        last = now
+        left = f", {(now - begun) / (done - start) * (total - done):.0f} s left" if total and done > start else ""
+        errors.print(f"{what}: {done}{f' of {total}' if total else ''}, {now - begun:.0f} s{left}", highlight=False)
+
+    return report

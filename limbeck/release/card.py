@@ -1,0 +1,108 @@
+"""The card: a release's README, with the header that the Hugging Face hub reads."""
+
+import json
+
+from limbeck.data import ImageSchema
+from limbeck.privacy.guarantee import Guarantee
+from limbeck.privacy.plan import Plan
+
+CARD = """---
+pretty_name: {method} distillation, {per_class} images a class
+task_categories:
+- image-classification
+tags:
+- synthetic
+- dataset-distillation
+{tags}
+size_categories:
+- {size}
+---
+
+# A distilled dataset: {m} records for {classes} classes
+
+**{statement}**
+
+{explanation}
+
+## Use it
+
+```python
+import limbeck
+model = limbeck.load("{name}").classifier()   # kernel ridge regression, as the set was distilled for
+model.predict(images)                         # raw images, shape {shape}, values {low:g} to {high:g}
+```
+
+or from the command line:
+
+```
+limbeck predict {name} FILE_OR_FOLDER --out predictions.csv
+```
+
+`data.npz` holds `x` ({m} images in the declared units, not held within the range), `y` (their labels) and `y_soft`
+(the centred targets that the kernel ridge regression is trained on). `images/` shows them; `images/index.csv` gives
+each picture's range.
+
+## How it was made
+
+| | |
+| --- | --- |
+{rows}
+
+All settings are in `recipe.json`, what was declared about the data in `schema.json`.
+
+## Check it
+
+```
+limbeck verify {name}
+```
+
+recomputes the guarantee from this folder alone and compares every file with `certificate.json`.
+"""
+
+PRIVATE = """One {unit} of the original data, present or blanked out, changes the probability of any outcome of what is
+in this folder by a factor of at most exp({epsilon:.4g}), but for a probability of {delta:g}. This holds whatever else a
+reader knows. It does not say that the images look anonymous, that groups of {unit}s are hidden, or that what is true
+of the whole population cannot be learned: it is meant to be.{rows}"""
+
+SEEDED = """The noise of this run came from a given seed, so whoever knows the seed can subtract it. It is for tests."""
+
+NONE = """This set was made from the raw data without noise. It can give away single records. Treat it as you treat the
+data itself."""
+
+
+def card(name: str, schema: ImageSchema, m: int, guarantee: Guarantee, recipe: dict, plan: Plan | None) -> str:
+    """The README.md of a release."""
+    private = guarantee.status == "private"
+    kept = f" Of each person, at most {schema.rows_per_unit} records were used." if schema.unit == "person" else ""
+    explanation = {
+        "private": PRIVATE.format(unit=guarantee.unit, epsilon=guarantee.epsilon, delta=guarantee.delta, rows=kept),
+        "seeded": SEEDED,
+        "none": NONE,
+    }[guarantee.status]
+    facts = {
+        "method": recipe["method"],
+        "features": f"`{json.dumps(recipe['features'])}`",
+        "ridge": f"{recipe['ridge']:g}",
+        "guarantee": str(guarantee),
+    }
+    for measured in plan.measurements if plan else ():
+        sampling = measured.sampling
+        facts[measured.name] = (
+            f"{measured.steps} answers; clip {measured.clip:g}, sigma {measured.sigma:.4g}, "
+            f"{sampling.n} units, each in a batch with probability {sampling.q:.4g}"
+        )
+    return CARD.format(
+        method=recipe["method"],
+        per_class=recipe["per_class"],
+        tags="- differential-privacy" if private else "- no-privacy-guarantee",
+        size="n<1K" if m < 1000 else "1K<n<10K" if m < 10_000 else "10K<n<100K",
+        m=m,
+        classes=len(schema.classes),
+        statement=str(guarantee)[0].upper() + str(guarantee)[1:] + ".",
+        explanation=explanation,
+        name=name,
+        shape=schema.shape,
+        low=schema.low,
+        high=schema.high,
+        rows="\n".join(f"| {k} | {v} |" for k, v in facts.items()),
+    )
