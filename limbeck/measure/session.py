@@ -6,7 +6,7 @@ never sees a record, a batch, a norm or a count.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -22,6 +22,7 @@ from limbeck.privacy.stream import Stream
 CHUNK = 64
 
 
+@runtime_checkable
 class Query(Protocol):
     """Public state, and how one unit contributes to the answer. A pytree, so that it passes through jit."""
 
@@ -54,18 +55,18 @@ def clipped_sum(g: Float[Array, "u *shape"], clip: float) -> Float[Array, "*shap
     | row | becomes |
     | --- | --- |
     | zeros | zeros |
-    | any NaN or Inf, or a norm that overflows | zeros |
+    | any NaN or Inf, or an entry above 1e30 | zeros |
     | norm <= C | itself |
     """
     flat = g.reshape(g.shape[0], -1)
-    largest = jnp.max(jnp.abs(flat), axis=1, keepdims=True)
-    safe = jnp.where(jnp.isfinite(largest) & (largest > 0), largest, 1.0)
+    largest = jnp.max(jnp.abs(flat), axis=1)
+    usable = largest <= 1e30  # false for NaN and Inf; beyond it, reciprocals are subnormal and flushed to zero
+    kept = jnp.where(usable[:, None], flat, 0.0)
     # Scaled by the largest entry, so that squares neither overflow nor vanish.
-    norm = safe[:, 0] * jnp.sqrt(jnp.sum((flat / safe) ** 2, axis=1))
-    factor = ROUNDING * jnp.minimum(1.0, clip / jnp.maximum(norm, 1e-38))
-    finite = jnp.isfinite(largest[:, 0]) & jnp.isfinite(norm)
-    kept = jnp.where(finite[:, None], flat, 0.0)
-    return (jnp.where(finite, factor, 0.0) @ kept).reshape(g.shape[1:])
+    scale = jnp.clip(jnp.where(usable, largest, 1.0), 1e-30, None)[:, None]
+    norm = scale[:, 0] * jnp.sqrt(jnp.sum((kept / scale) ** 2, axis=1))
+    factor = ROUNDING * jnp.minimum(1.0, clip / jnp.maximum(norm, 1e-30))
+    return (factor @ kept).reshape(g.shape[1:])
 
 
 class Session:
@@ -142,7 +143,7 @@ class Session:
         total = np.zeros(query.shape)
         for chunk in units.reshape(-1, self._chunk):
             inputs, targets = self._records.batch(chunk)
-            total += _clipped_chunk(query, inputs, targets, measurement.clip)
+            total += np.asarray(_clipped_chunk(query, inputs, targets, measurement.clip), np.float64)
         noise = self._stream.normal(query.shape) * (measurement.sigma * measurement.clip)
         return ((total + noise) / sampling.expected).astype(np.float32)
 

@@ -1,0 +1,107 @@
+"""Structured per-target gradients are exact: equal to autodiff, through the whole solve, of each target's loss."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from limbeck.features import FeatureMap, Kernel, gram, named
+from limbeck.measure.gradients import SupportGradient, ridge_inverse
+
+FAMILIES = [("fc-ntk", (6, 5, 1)), ("fc-ntk", (4, 4, 3)), ("scattering", (8, 8, 1)), ("scattering", (8, 8, 3))]
+
+
+def loss(features, x_s, y_s, ridge, x, y):
+    """Equation 3 of DP-KIP for one target, with the ridge of KIP; written without any structure."""
+    K, m = gram(features, x_s, x_s), len(x_s)
+    if isinstance(features, Kernel):  # the diagonal has a derivative of its own, off the cusp
+        K = K * (1 - jnp.eye(m)) + jnp.diag(features.diagonal(x_s)[0])
+    A = K + ridge * jnp.trace(K) / m * jnp.eye(m)
+    f = gram(features, x[None], x_s)[0] @ jnp.linalg.solve(A, y_s)
+    return 0.5 * jnp.sum((f - y) ** 2)
+
+
+def problem(name, shape, m=6, classes=3, targets=5):
+    rng = np.random.default_rng(0)
+    features = named(name, shape)
+    x_s = jnp.asarray(rng.normal(size=(m, *shape)), jnp.float32)
+    x_t = jnp.asarray(rng.uniform(-1, 1, size=(targets, *shape)), jnp.float32)
+    one_hot = np.eye(classes, dtype=np.float32) - 1 / classes
+    y_s, y_t = jnp.asarray(one_hot[np.arange(m) % classes]), jnp.asarray(one_hot[np.arange(targets) % classes])
+    inputs = features(x_t) if isinstance(features, FeatureMap) else x_t.reshape(targets, -1)
+    return features, x_s, y_s, x_t, y_t, inputs
+
+
+def reference(features, x_s, y_s, ridge, x_t, y_t):
+    return jax.vmap(lambda x, y: jax.grad(lambda s: loss(features, s, y_s, ridge, x, y))(x_s))(x_t, y_t)
+
+
+def relative(a, b):
+    return float(jnp.linalg.norm((a - b).ravel()) / jnp.linalg.norm(b.ravel()))
+
+
+@pytest.mark.parametrize(("name", "shape"), FAMILIES)
+@pytest.mark.parametrize("ridge", [1e-3, 1.0])
+def test_equal_to_vmap_of_grad(name, shape, ridge):
+    features, x_s, y_s, x_t, y_t, inputs = problem(name, shape)
+    expected = reference(features, x_s, y_s, ridge, x_t, y_t)
+    found = SupportGradient.at(features, x_s, y_s, ridge).contributions(inputs[:, None], y_t[:, None])
+    assert found.shape == expected.shape
+    for t in range(len(x_t)):
+        assert relative(found[t], expected[t]) < 1e-5
+
+
+@pytest.mark.parametrize(("name", "shape"), FAMILIES[1:3])
+def test_a_unit_of_several_rows_is_their_sum(name, shape):
+    features, x_s, y_s, _, y_t, inputs = problem(name, shape, targets=6)
+    query = SupportGradient.at(features, x_s, y_s, 1e-2)
+    single = query.contributions(inputs[:, None], y_t[:, None])
+    grouped = query.contributions(inputs.reshape(2, 3, -1), y_t.reshape(2, 3, -1))
+    assert relative(grouped, single.reshape(2, 3, *single.shape[1:]).sum(1)) < 1e-5
+
+
+@pytest.mark.parametrize(("name", "shape"), FAMILIES[1:3])
+def test_padding_and_null_rows_add_exact_zeros(name, shape):
+    features, x_s, y_s, _, y_t, inputs = problem(name, shape)
+    query = SupportGradient.at(features, x_s, y_s, 1e-2)
+    blank = query.contributions(jnp.zeros_like(inputs)[:, None], jnp.full_like(y_t, jnp.nan)[:, None])
+    assert not np.asarray(blank).any()
+    padded_inputs = jnp.stack([inputs, jnp.zeros_like(inputs)], axis=1)
+    padded_y = jnp.stack([y_t, jnp.full_like(y_t, jnp.nan)], axis=1)
+    plain = query.contributions(inputs[:, None], y_t[:, None])
+    assert relative(query.contributions(padded_inputs, padded_y), plain) < 1e-5
+
+
+@pytest.mark.parametrize(("name", "shape"), FAMILIES)
+def test_mean_is_the_gradient_of_the_mean_loss(name, shape):
+    features, x_s, y_s, x_t, y_t, inputs = problem(name, shape)
+
+    def mean_loss(x_s, y_s):
+        return jnp.mean(jax.vmap(lambda x, y: loss(features, x_s, y_s, 1e-2, x, y))(x_t, y_t))
+
+    expected = jax.grad(mean_loss, argnums=(0, 1))(x_s, y_s)
+    found = SupportGradient.at(features, x_s, y_s, 1e-2).mean(inputs[:, None], y_t[:, None])
+    assert relative(found[0], expected[0]) < 1e-5
+    assert relative(found[1], expected[1]) < 1e-5
+
+
+def test_gradients_are_finite_at_coincident_and_zero_points():
+    for name, shape in FAMILIES[1:3]:
+        features, x_s, y_s, _, y_t, _ = problem(name, shape)
+        x_s = x_s.at[1].set(x_s[0]).at[2].set(0.0)
+        x_t = x_s[:5]
+        inputs = features(x_t) if isinstance(features, FeatureMap) else x_t.reshape(5, -1)
+        found = SupportGradient.at(features, x_s, y_s, 1e-6).contributions(inputs[:, None], y_t[:, None])
+        assert bool(jnp.isfinite(found).all())
+
+
+@pytest.mark.parametrize("K", [np.zeros((3, 3)), np.ones((4, 4)), np.diag([1.0, 1e-20]), -1e-6 * np.eye(2)])
+def test_ridge_inverse_is_always_finite(K):
+    assert np.isfinite(ridge_inverse(K, 1e-7)).all()
+
+
+def test_ridge_inverse_is_the_inverse():
+    a = np.random.default_rng(0).normal(size=(5, 7))
+    K = a @ a.T
+    A = K + 1e-2 * np.trace(K) / 5 * np.eye(5)
+    assert np.allclose(ridge_inverse(K, 1e-2) @ A, np.eye(5))
