@@ -1,5 +1,6 @@
 """What a person sees while waiting: a bar with an ETA on a terminal, plain lines in a pipe. All on stderr."""
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,8 +15,9 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-output = Console()
-errors = Console(stderr=True)
+# A pipe has no width of its own, and a table that is read by a program must not be folded.
+output = Console(width=None if sys.stdout.isatty() else 160)
+errors = Console(stderr=True, width=None if sys.stderr.isatty() else 160)
 
 PLAIN_SECONDS = 10  # between two lines in a pipe
 

@@ -14,7 +14,9 @@ from limbeck.errors import RequestError
 ARRAYS = ("x_{s}", "x", "X", "images", "data", "arr_0")
 
 
-def read_unlabelled(path: Path, schema: ImageSchema, split: str = "test"):
+def read_unlabelled(
+    path: Path, schema: ImageSchema, split: str = "test"
+) -> tuple[list[str], np.ndarray | list, np.ndarray]:
     """(names, x, readable): one name an image, raw images for `ImageSchema.encode`, and which of them are usable.
 
     Pictures are resized to the declared shape. An image that cannot be read is kept as one without a prediction.
@@ -40,7 +42,11 @@ def _collect(path: Path, schema: ImageSchema, split: str) -> tuple[list[str], np
     if path.suffix.lower() == ".npy":
         x = load_array(path)
     elif path.suffix.lower() == ".npz":
-        with opening(path, "an .npz file without Python objects"), np.load(path, allow_pickle=False) as file:
+        with (
+            opening(path, "an .npz file without Python objects"),
+            path.open("rb") as stream,
+            np.load(stream, allow_pickle=False) as file,
+        ):
             found = [name for a in ARRAYS if (name := a.format(s=split)) in file.files]
             if not found:
                 raise RequestError(f"{path} holds the arrays {', '.join(file.files)}; x, images or data is expected")

@@ -52,7 +52,7 @@ class KIP:
     per_class: int = 10
     features: str | FeatureMap | Kernel = "scattering"
     batch: int = 1000
-    epochs: int = 50
+    epochs: float = 50
     learning_rate: float = 0.01
     ridge: float = 1e-3
     optimiser: Optimiser = "adam"
@@ -71,7 +71,7 @@ class KIP:
         features = features_for(self.features, self.schema)
         records.prepare(features)
         seed = public_seed() if self.init_seed is None else self.init_seed
-        steps = max(1, self.epochs * records.n // batch)
+        steps = max(1, round(self.epochs * records.n / batch))
         x_s, y_s = descend(
             Session(records, Unprotected(records.n, batch)),
             features,

@@ -1,0 +1,37 @@
+"""What a kernel sees: finite feature maps φ(x), and kernels k(x, z) known in closed form."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from limbeck.errors import RequestError
+from limbeck.features.base import FeatureMap, Kernel, gram
+from limbeck.features.chunked import features_of
+from limbeck.features.ntk import FCNTK
+from limbeck.features.scattering import Scattering
+
+__all__ = ["FCNTK", "FeatureMap", "Kernel", "Scattering", "features_of", "from_config", "gram", "named"]
+
+NAMES = ("fc-ntk", "scattering")
+
+
+def named(name: str, shape: Sequence[int], **options: Any) -> FeatureMap | Kernel:
+    """The features that `name` stands for, for examples of `shape`; `options` as its class takes them."""
+    try:
+        if name == "scattering":
+            H, W, C = shape
+            return Scattering((int(H), int(W), int(C)), **options)
+        if name == "fc-ntk":
+            return FCNTK(**options)
+    except TypeError as error:  # an option that the class does not know
+        raise RequestError(f"features {name!r}: {error}") from None
+    raise RequestError(f"unknown features {name!r}; known names are {', '.join(NAMES)}")
+
+
+def from_config(config: dict[str, Any], shape: Sequence[int]) -> FeatureMap | Kernel:
+    """The features whose `config()` this is, for examples of `shape`."""
+    options = dict(config)
+    name = options.pop("name", None)
+    declared = options.pop("shape", None)
+    if declared is not None and tuple(declared) != tuple(shape):
+        raise RequestError(f"these features are of examples of shape {tuple(declared)}; the data's is {tuple(shape)}")
+    return named(str(name), shape, **options)

@@ -147,7 +147,7 @@ class Session:
         noise = self._stream.normal(query.shape) * (measurement.sigma * measurement.clip)
         return ((total + noise) / sampling.expected).astype(np.float32)
 
-    def _exact(self, query: Query) -> np.ndarray:
+    def _exact(self, query: Query) -> Any:
         assert isinstance(self.plan, Unprotected)
         units = self._stream.subset(np.arange(self.plan.n), self.plan.batch)
         return jax.tree.map(np.asarray, _mean(query, *self._records.batch(units)))

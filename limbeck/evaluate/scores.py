@@ -1,0 +1,180 @@
+"""What a set is worth: scores of a distilled set, and of the real sets that it is held against."""
+
+import statistics
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from pydantic import BaseModel, ConfigDict, computed_field
+
+from limbeck.errors import RequestError
+from limbeck.evaluate.accuracy import Progress, accuracy, centred_onehot, part_of
+from limbeck.evaluate.convnet import BATCH, STEPS, Labels, convnet_accuracies
+from limbeck.evaluate.krr import krr_fit, krr_full, krr_predict
+from limbeck.features import FeatureMap, Kernel
+
+
+class Scores(BaseModel):
+    """Accuracies of models trained on one set, on real test records.
+
+    They are computed from the test records without noise: private if those are, whatever the set.
+
+    - `records`: how many records the models were trained on.
+    - `available`: how many there were, if a random subset had to stand for them.
+    - `test_records`: how many they were scored on, null records left out.
+    - `features`, `ridge`: what the kernel ridge regression used.
+    - `krr`: its accuracy.
+    - `convnet`: accuracies of ConvNets, one a seed; empty if none was trained.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    records: int
+    available: int
+    test_records: int
+    features: dict[str, Any]
+    ridge: float
+    krr: float
+    convnet: tuple[float, ...] = ()
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def convnet_mean(self) -> float | None:
+        """Mean over the seeds."""
+        return statistics.fmean(self.convnet) if self.convnet else None
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def convnet_sd(self) -> float | None:
+        """Sample standard deviation over the seeds; None below two."""
+        return statistics.stdev(self.convnet) if len(self.convnet) > 1 else None
+
+
+def evaluate_support(
+    x_s: Float[np.ndarray, "m H W C"],
+    y_s: Float[np.ndarray, "m classes"],
+    features: FeatureMap | Kernel,
+    ridge: float,
+    x_test: Float[np.ndarray, "n H W C"],
+    c_test: Int[np.ndarray, " n"],
+    *,
+    seeds: int = 3,
+    convnet: bool = True,
+    labels: Labels = "hard",
+    steps: int = STEPS,
+    progress: Progress | None = None,
+) -> Scores:
+    """Kernel ridge regression and ConvNets trained on a support set, scored on test records.
+
+    **Arguments:**
+
+    - `x_s`, `y_s`: encoded images and centred labels.
+    - `features`, `ridge`: of the regression that the set was distilled for.
+    - `x_test`, `c_test`: encoded test images and class indices; null records (-1) do not count.
+    - `seeds`, `labels`, `steps`: of the ConvNets; `convnet=False` trains none.
+    - `progress`: called with (done, total), about proportional to time.
+    """
+    x_test, c_test = x_test[c_test >= 0], c_test[c_test >= 0]
+    networks = seeds * (3 * steps * min(BATCH, len(x_s)) + len(x_test)) if convnet else 0
+    total = len(x_test) + networks
+    alpha = krr_fit(features, x_s, y_s, ridge)
+    f = krr_predict(features, x_s, alpha, x_test, progress=part_of(progress, 0, len(x_test), total))
+    krr = accuracy(f.argmax(1), c_test)
+    accuracies: list[float] = []
+    if convnet:
+        accuracies = convnet_accuracies(
+            x_s,
+            y_s,
+            x_test,
+            c_test,
+            seeds=seeds,
+            labels=labels,
+            steps=steps,
+            progress=part_of(progress, len(x_test), networks, total),
+        )
+    return Scores(
+        records=len(x_s),
+        available=len(x_s),
+        test_records=len(x_test),
+        features=features.config(),
+        ridge=ridge,
+        krr=krr,
+        convnet=tuple(accuracies),
+    )
+
+
+def random_subset(c: Int[np.ndarray, " n"], per_class: int, *, seed: int = 0) -> Int[np.ndarray, " m"]:
+    """Indices of `per_class` random records of every class, or all of a class that has fewer."""
+    if per_class < 1:
+        raise RequestError(f"per_class must be 1 or more; {per_class} was given")
+    rng = np.random.default_rng(seed)
+    members = [np.flatnonzero(c == one) for one in np.unique(c[c >= 0])]
+    if not members:
+        raise RequestError("there is no record with a declared class to choose from")
+    return np.concatenate([rng.permutation(of_class)[:per_class] for of_class in members])
+
+
+def random_subset_scores(
+    x: Float[np.ndarray, "N H W C"],
+    c: Int[np.ndarray, " N"],
+    per_class: int,
+    classes: int,
+    features: FeatureMap | Kernel,
+    ridge: float,
+    x_test: Float[np.ndarray, "n H W C"],
+    c_test: Int[np.ndarray, " n"],
+    *,
+    subset_seed: int = 0,
+    seeds: int = 3,
+    convnet: bool = True,
+    steps: int = STEPS,
+    progress: Progress | None = None,
+) -> Scores:
+    """Scores of a balanced random subset of real records: what sharing as many of them would give.
+
+    `subset_seed` is public: it chooses the records.
+    """
+    chosen = random_subset(c, per_class, seed=subset_seed)
+    scores = evaluate_support(
+        x[chosen],
+        centred_onehot(c[chosen], classes),
+        features,
+        ridge,
+        x_test,
+        c_test,
+        seeds=seeds,
+        convnet=convnet,
+        steps=steps,
+        progress=progress,
+    )
+    return scores.model_copy(update={"available": int((c >= 0).sum())})
+
+
+def full_set_scores(
+    x: Float[np.ndarray, "N H W C"],
+    c: Int[np.ndarray, " N"],
+    classes: int,
+    features: FeatureMap | Kernel,
+    ridge: float,
+    x_test: Float[np.ndarray, "n H W C"],
+    c_test: Int[np.ndarray, " n"],
+    *,
+    subset_seed: int = 0,
+    progress: Progress | None = None,
+) -> Scores:
+    """Scores of ridge regression on the whole training set; of a random part of it for an infinite kernel.
+
+    `available` says how many records there were.
+    """
+    x_test, c_test = x_test[c_test >= 0], c_test[c_test >= 0]
+    total = len(x) + len(x_test)
+    full = krr_full(features, x, c, classes, ridge, seed=subset_seed, progress=part_of(progress, 0, len(x), total))
+    f = full.regression.predict(x_test, progress=part_of(progress, len(x), len(x_test), total))
+    return Scores(
+        records=full.records,
+        available=full.available,
+        test_records=len(x_test),
+        features=features.config(),
+        ridge=ridge,
+        krr=accuracy(f.argmax(1), c_test),
+    )

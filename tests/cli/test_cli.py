@@ -1,0 +1,252 @@
+"""From records to a release, and every way in which the request can be wrong."""
+
+import csv
+import json
+import stat
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from limbeck.release import load
+from tests.cli.conftest import QUICK
+
+
+def test_distill_verify_evaluate_predict(limbeck, small, distilled):
+    release = load(distilled)
+    assert release.guarantee.status == "private"
+    assert 0.99 <= release.guarantee.epsilon <= 1
+    assert len(release) == 2
+    assert not (small / "out.work").exists()
+
+    checked = limbeck("verify", distilled)
+    assert checked.code == 0
+    assert "consistent, not authenticated" in checked.out
+
+    scored = limbeck("evaluate", distilled, "--test", small / "small.npz", "--no-convnet", "--json")
+    assert scored.code == 0, scored.text
+    assert 0 <= json.loads(scored.out)["rows"]["release"]["krr"] <= 1
+    private = small / "out.work" / "scores.private.json"
+    assert stat.S_IMODE(private.stat().st_mode) == 0o600
+    assert limbeck("verify", distilled).code == 0  # scores stay out of the release
+
+    predicted = limbeck("predict", distilled, small / "small.npz", "--out", small / "p.csv")
+    assert predicted.code == 0, predicted.text
+    with (small / "p.csv").open() as f:
+        rows = list(csv.DictReader(f))
+    assert len(rows) == 120
+    assert {row["prediction"] for row in rows} <= {"0", "1"}
+    assert sum(float(rows[0][f"p({c})"]) for c in (0, 1)) == pytest.approx(1, abs=1e-3)
+
+
+def test_evaluate_with_a_reference_and_public_data(limbeck, small, distilled):
+    data = small / "small.npz"
+    scored = limbeck("evaluate", distilled, "--test", data, "--reference", data, "--public", "--no-convnet")
+    assert scored.code == 0, scored.text
+    for row in ("release", "random real subset", "full training set"):
+        assert row in scored.out
+    assert (small / "out.work" / "scores.json").exists()
+
+
+def test_predict_a_folder_of_pictures(limbeck, small, distilled):
+    from PIL import Image
+
+    (small / "pictures").mkdir()
+    for i, value in enumerate((60, 200)):
+        Image.fromarray(np.full((12, 12), value, np.uint8)).save(small / "pictures" / f"{i}.png")
+    (small / "pictures" / "broken.png").write_bytes(b"no picture")
+    done = limbeck("predict", distilled, small / "pictures", "--out", small / "p.csv")
+    assert done.code == 0, done.text
+    with (small / "p.csv").open() as f:
+        rows = {row[0]: row[1] for row in csv.reader(f)}
+    assert rows["broken.png"] == ""
+    assert rows["0.png"] in ("0", "1")
+
+
+def test_a_broken_release_fails_with_exit_code_1(limbeck, distilled):
+    path = distilled / "certificate.json"
+    raw = json.loads(path.read_text())
+    path.write_text(json.dumps(raw | {"epsilon": 0.1}))
+    checked = limbeck("verify", distilled)
+    assert checked.code == 1
+    assert "epsilon" in checked.out
+    found = json.loads(limbeck("verify", distilled, "--json").out)
+    assert found["consistent"] is False
+    assert {"epsilon"} <= {p["field"] for p in found["problems"]}
+
+
+def test_a_seeded_run_repeats_and_is_marked(limbeck, small):
+    for name in ("a", "b"):
+        done = limbeck(
+            "distill", small / "small.npz", "--schema", small / "schema.json", *QUICK, "--out", small / name,
+            "--seed", 3, "--init-seed", 4,
+        )  # fmt: skip
+        assert done.code == 0, done.text
+        assert "not private: seeded" in done.text
+    assert np.array_equal(load(small / "a").x, load(small / "b").x)
+    assert load(small / "a").guarantee.status == "seeded"
+    assert "not private: seeded" in limbeck("verify", small / "a").out.lower()
+
+
+def test_kip_says_that_it_promises_nothing(limbeck, small):
+    done = limbeck(
+        "distill", small / "small.npz", "--schema", small / "schema.json", "--method", "kip", "--features", "fc-ntk",
+        "--per-class", 1, "--epochs", 3, "--batch", 40, "--learn-labels", "--out", small / "kip",
+    )  # fmt: skip
+    assert done.code == 0, done.text
+    assert "no privacy guarantee" in done.text
+    assert "no privacy guarantee" in (small / "kip" / "README.md").read_text().lower()
+    assert limbeck("verify", small / "kip").code == 0
+
+
+def test_plan_reads_no_data(limbeck, small):
+    (small / "small.npz").write_bytes(b"nothing that could be read")
+    done = limbeck("plan", small / "small.npz", "--schema", small / "schema.json", *QUICK, "--n", 120, "--json")
+    assert done.code == 0, done.text
+    facts = json.loads(done.out)
+    assert facts["plan"]["measurements"][0]["steps"] == 6
+    assert 0.99 <= facts["epsilon"] <= 1
+    assert facts["memory_bytes"] > 0
+    assert facts["seconds"] > 0
+
+
+def test_plan_of_a_known_dataset(limbeck):
+    done = limbeck("plan", "digits", "--features", "fc-ntk", "--per-class", 1)
+    assert done.code == 0, done.text
+    assert "1437" in done.out
+    assert "sigma" in done.out
+
+
+def test_check_lists_bad_records_only_when_strict(limbeck, small):
+    x = np.zeros((4, 6, 6))
+    x[1, 2, 2] = np.nan
+    np.savez(small / "bad.npz", x=x, y=[0, 1, 7, 1])
+    arguments = ("check", small / "bad.npz", "--schema", small / "schema.json")
+    assert limbeck(*arguments).code == 0
+    strict = limbeck(*arguments, "--strict")
+    assert strict.code == 1
+    assert "record 1: non-finite value" in strict.out
+    assert "record 2: label outside the declared classes" in strict.out
+    assert "7" not in strict.out.replace("records", "")
+
+
+def test_bad_records_change_nothing_that_shows(limbeck, small, distilled):
+    with np.load(small / "small.npz") as z:
+        x, y = z["x"].astype(float), z["y"].astype(float)
+    x[0, 0, 0], x[1, 0, 0], x[2, 0, 0], y[3] = np.nan, np.inf, 1e38, 99
+    np.savez(small / "poisoned.npz", x=x, y=y)
+    outputs = [
+        limbeck("distill", small / name, "--schema", small / "schema.json", *QUICK, "--out", small / f"{name}.out")
+        for name in ("small.npz", "poisoned.npz")
+    ]
+    assert [o.code for o in outputs] == [0, 0]
+    assert outputs[1].text.replace("poisoned", "small") == outputs[0].text
+    assert np.isfinite(load(small / "poisoned.npz.out").x).all()
+
+
+def test_an_absent_class_behaves_like_any_other(limbeck, small):
+    with np.load(small / "small.npz") as z:
+        np.savez(small / "one.npz", x=z["x"], y=np.zeros_like(z["y"]))
+    done = limbeck("distill", small / "one.npz", "--schema", small / "schema.json", *QUICK, "--out", small / "one")
+    assert done.code == 0, done.text
+    assert sorted(load(small / "one").labels.tolist()) == [0, 1]
+
+
+WRONG = [
+    (("--epsilon", "0"), "epsilon"),
+    (("--epsilon", "-1"), "epsilon"),
+    (("--epsilon", "nan"), "epsilon"),
+    (("--delta", "0"), "delta"),
+    (("--delta", "1"), "delta"),
+    (("--per-class", "0"), "images a class"),
+    (("--per-class", "10000000"), "GiB"),
+    (("--batch", "many"), "--batch"),
+    (("--batch", "0"), "batch"),
+    (("--epochs", "0"), "--epochs"),
+    (("--clip-norm", "-1"), "--clip-norm"),
+    (("--features", "magic"), "magic"),
+    (("--method", "magic"), "magic"),
+    (("--optimiser", "magic"), "magic"),
+    (("--relation", "magic"), "magic"),
+    (("--preset", "magic"), "magic"),
+    (("--learn-labels",), "labels fixed"),
+    (("--resume",), "no unfinished run"),
+    (("--schema", "nowhere.json"), "nowhere.json"),
+]
+
+
+@pytest.mark.parametrize(("options", "said"), WRONG)
+def test_a_wrong_request_is_explained_and_leaves_nothing(limbeck, small, options, said):
+    before = set(small.iterdir())
+    base = ["--features", "fc-ntk", "--epochs", "2", "--batch", "full", "--per-class", "1"]
+    done = limbeck(
+        "distill", small / "small.npz", "--schema", small / "schema.json", *base, *options, "--out", small / "out"
+    )
+    assert done.code == 2, done.text
+    assert said in done.err.replace("\n", " ")
+    assert "Traceback" not in done.text
+    assert set(small.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("missing.npz", None, "missing.npz"),
+        ("truncated.npz", b"PK\x03\x04 cut short", "truncated"),
+        ("text.npz", b"hello", "text.npz"),
+        ("train-images-idx3-ubyte", b"\x00\x00\x08\x03\x00\x00\x00\x05", "idx3"),
+        ("notes.txt", b"hello", "notes.txt"),
+    ],
+)
+def test_a_wrong_file_is_explained_and_leaves_nothing(limbeck, small, name, content, said):
+    if content is not None:
+        (small / name).write_bytes(content)
+    before = set(small.iterdir())
+    done = limbeck("distill", small / name, "--schema", small / "schema.json", "--out", small / "out")
+    assert done.code == 2, done.text
+    assert said in done.err.replace("\n", "")
+    assert set(small.iterdir()) == before
+
+
+def test_another_shape_is_explained(limbeck, small):
+    np.savez(small / "wide.npz", x=np.zeros((5, 6, 9)), y=np.zeros(5))
+    done = limbeck("distill", small / "wide.npz", "--schema", small / "schema.json", "--out", small / "out")
+    assert done.code == 2
+    assert "(n, 6, 6, 1)" in done.err.replace("\n", " ")
+
+
+def test_an_existing_folder_is_refused_before_anything_is_read(limbeck, small, distilled):
+    before = (distilled / "certificate.json").read_bytes()
+    arguments = ("distill", small / "nowhere.npz", "--schema", small / "schema.json", *QUICK, "--out", distilled)
+    done = limbeck(*arguments)
+    assert done.code == 2
+    assert "--force" in done.err
+    assert (distilled / "certificate.json").read_bytes() == before
+
+
+def test_a_file_of_ones_own_needs_a_schema(limbeck, small):
+    done = limbeck("distill", small / "small.npz", "--out", small / "out")
+    assert done.code == 2
+    assert "--schema" in done.err
+
+
+def test_a_large_delta_is_warned_of(limbeck, small):
+    done = limbeck(
+        "distill", small / "small.npz", "--schema", small / "schema.json", *QUICK, "--delta", "0.05",
+        "--out", small / "out",
+    )  # fmt: skip
+    assert done.code == 0
+    assert "1/n" in done.err
+
+
+def test_data_list_and_an_absent_dataset(limbeck, tmp_path):
+    assert "fashion_mnist" in limbeck("data", "list").out
+    done = limbeck("distill", "mnist", "--data-dir", tmp_path, "--out", tmp_path / "out")
+    assert done.code == 2
+    assert "limbeck data get mnist" in done.err.replace("\n", " ")
+
+
+def test_importing_limbeck_is_light():
+    code = "import sys, limbeck; assert not {'jax', 'sklearn', 'matplotlib'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
