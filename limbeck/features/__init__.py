@@ -18,8 +18,10 @@ def named(name: str, shape: Sequence[int], **options: Any) -> FeatureMap | Kerne
     """The features that `name` stands for, for examples of `shape`; `options` as its class takes them."""
     try:
         if name == "scattering":
-            H, W, C = shape
-            return Scattering((int(H), int(W), int(C)), **options)
+            if len(shape) != 3:
+                raise RequestError(f"scattering is of images, with three axes (H, W, C); {tuple(shape)} was given")
+            H, W, C = map(int, shape)
+            return Scattering((H, W, C), **options)
         if name == "fc-ntk":
             return FCNTK(**options)
     except TypeError as error:  # an option that the class does not know

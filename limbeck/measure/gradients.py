@@ -12,7 +12,8 @@ feature map the cotangent at phi(x_j) is, with N_t = a_t b_t^T and P_t = N_t + N
     a_t[j] phi_t - sum_i P_t[i, j] phi_i - 2 (lam / m) tr(N_t) phi_j,
 
 pulled back through phi, which is linearised once per support point. For a kernel of |x|^2, |z|^2 and <x, z> the
-gradient at x_j is a combination of x_t and the support points, with no backward pass at all.
+gradient at x_j is a combination of x_t and the support points, with no backward pass at all; it is written in
+an orthonormal basis Q of the support's span, m numbers instead of D, and what x_t has outside of that span.
 """
 
 import equinox as eqx
@@ -23,6 +24,10 @@ import scipy.linalg
 from jaxtyping import Array, Float
 
 from limbeck.features import FeatureMap, Kernel, gram
+from limbeck.measure.clipping import Outer, plain_sum
+
+# Coordinates in Q, and what is orthogonal to Q.
+Contribution = tuple[Float[Array, "u m r"], Float[Array, "u m D"] | Outer]
 
 
 class SupportGradient(eqx.Module):
@@ -33,6 +38,7 @@ class SupportGradient(eqx.Module):
     y_s: Float[Array, "m C"]
     alpha: Float[Array, "m C"]
     A_inv: Float[Array, "m m"]
+    Q: Float[Array, "r D"]  # orthonormal rows that span the support; none for a feature map
     ridge: float  # lam, relative to the mean of K's diagonal
 
     @classmethod
@@ -40,15 +46,22 @@ class SupportGradient(eqx.Module):
         """The query at (X_s, Y_s). The m x m solve is done here, in float64: small, and public."""
         A_inv = ridge_inverse(np.asarray(_gram(features, x_s)), ridge)
         alpha = A_inv @ np.asarray(y_s, np.float64)
-        as_f32 = lambda v: jnp.asarray(v, jnp.float32)  # noqa: E731
-        return cls(features, as_f32(x_s), as_f32(y_s), as_f32(alpha), as_f32(A_inv), ridge)
+        flat = np.asarray(x_s, np.float64).reshape(len(x_s), -1)
+        Q = np.linalg.qr(flat.T)[0].T if isinstance(features, Kernel) else np.zeros((0, flat.shape[1]))
+        public = {"x_s": x_s, "y_s": y_s, "alpha": alpha, "A_inv": A_inv, "Q": Q}
+        arrays = {name: jnp.asarray(v, jnp.float32) for name, v in public.items()}
+        return cls(features=features, ridge=ridge, **arrays)
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.x_s.shape
+    def decoded(self, total: tuple[Float[Array, "m r"], Float[Array, "m D"]]) -> Float[Array, "m H W ch"]:
+        """Back to pixels: linear, and no norm grows, since the second part is orthogonal to Q."""
+        within, outside = total
+        return (within @ self.Q + outside).reshape(self.x_s.shape)
 
-    def contributions(self, inputs: Float[Array, "u k d"], y: Float[Array, "u k C"]) -> Float[Array, "u m H W ch"]:
-        """One gradient a unit: the sum over its k rows. A row whose target is NaN (padding, null) adds zero."""
+    def contributions(self, inputs: Float[Array, "u k d"], y: Float[Array, "u k C"]) -> Contribution:
+        """One gradient a unit: its coordinates in Q and what is orthogonal to Q, summed over the unit's k rows.
+
+        A row whose target is NaN (padding, null) adds zero.
+        """
         if isinstance(self.features, FeatureMap):
             return self._through_features(inputs, y)
         return self._through_kernel(inputs, y)
@@ -61,7 +74,7 @@ class SupportGradient(eqx.Module):
         k_t, *_ = self._columns(rows)
         r, _, b, _ = self._coefficients(k_t, y)
         scale = 1 / jnp.maximum(jnp.sum(~jnp.isnan(y[..., 0])), 1)
-        return scale * self.contributions(rows, y)[0], scale * jnp.einsum("ukm,ukc->mc", b, r)
+        return scale * self.decoded(plain_sum(self.contributions(rows, y))), scale * jnp.einsum("ukm,ukc->mc", b, r)
 
     def _columns(self, inputs: Float[Array, "u k d"]) -> tuple[Array, Array | None, Array | None]:
         """k(x_t, x_j) and, for a kernel, its derivatives in <x_t, x_j> and |x_j|^2."""
@@ -77,7 +90,7 @@ class SupportGradient(eqx.Module):
         r = jnp.where(jnp.isnan(y), 0.0, k_t @ self.alpha - y)
         a = r @ self.alpha.T
         b = k_t @ self.A_inv
-        return r, a, b, jnp.einsum("uki,ukj->uij", a, b)
+        return r, a, b, _outer(a, b)
 
     def _through_features(self, phi_t: Float[Array, "u k F"], y: Float[Array, "u k C"]):
         assert isinstance(self.features, FeatureMap)
@@ -97,9 +110,11 @@ class SupportGradient(eqx.Module):
         coefficients = phi_s, jnp.moveaxis(a, 2, 0), jnp.moveaxis(P, 2, 0)
         if len(phi_t) == 1:  # one sum over everything: all support points fit in one backward pass
             _, pull = jax.vjp(features, self.x_s)
-            return pull(jax.vmap(cotangents)(*coefficients)[:, 0])[0][None]
-        g = jax.lax.map(lambda s: at_support(*s), (self.x_s, *coefficients))
-        return jnp.swapaxes(g, 0, 1)
+            g = pull(jax.vmap(cotangents)(*coefficients)[:, 0])[0][:, None]
+        else:
+            g = jax.lax.map(lambda s: at_support(*s), (self.x_s, *coefficients))
+        g = jnp.swapaxes(g.reshape(*g.shape[:2], -1), 0, 1)
+        return jnp.zeros((*g.shape[:2], 0)), g
 
     def _through_kernel(self, x_t: Float[Array, "u k d"], y: Float[Array, "u k C"]):
         assert isinstance(self.features, Kernel)
@@ -119,11 +134,24 @@ class SupportGradient(eqx.Module):
             - (jnp.diagonal(N, axis1=1, axis2=2) + trace) * diagonal
         )
         V = jnp.swapaxes(-P * S, 1, 2) + 2 * on_self[:, :, None] * jnp.eye(m)
-        g = jnp.einsum("ukj,ukd->ujd", a * k_s, x_t) + V @ X_s
-        return g.reshape(len(g), *self.x_s.shape)
+        within = x_t @ self.Q.T
+        outside = x_t - within @ self.Q
+        along = a * k_s
+        beyond = Outer(along[:, 0], outside[:, 0]) if along.shape[1] == 1 else _outer(along, outside)
+        return _outer(along, within) + V @ (X_s @ self.Q.T), beyond
 
     def _flat(self) -> Float[Array, "m d"]:
         return self.x_s.reshape(len(self.x_s), -1)
+
+
+def _outer(a: Float[Array, "u k i"], b: Float[Array, "u k j"]) -> Float[Array, "u i j"]:
+    """sum_k a b^T for each unit; written out for the usual k = 1, which XLA then fuses with what follows.
+
+    Explicit where k > 1: a norm from factors could lose to cancellation between a unit's rows.
+    """
+    if a.shape[1] == 1:
+        return a[:, 0, :, None] * b[:, 0, None, :]
+    return jnp.einsum("uki,ukj->uij", a, b)
 
 
 @eqx.filter_jit

@@ -12,11 +12,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, ArrayLike
 
+from limbeck.measure.clipping import clipped_sum
 from limbeck.measure.records import Records
 from limbeck.privacy.journal import Journal
-from limbeck.privacy.plan import ROUNDING, Measurement, Plan
+from limbeck.privacy.plan import Measurement, Plan
 from limbeck.privacy.stream import Stream
 
 CHUNK = 64
@@ -26,11 +27,12 @@ CHUNK = 64
 class Query(Protocol):
     """Public state, and how one unit contributes to the answer. A pytree, so that it passes through jit."""
 
-    @property
-    def shape(self) -> tuple[int, ...]: ...
+    def contributions(self, inputs: Array, y: Array) -> Any:
+        """Pure: a chunk of units (u, k, ...) -> one contribution each, a tree of (u, ...), not yet clipped."""
+        ...
 
-    def contributions(self, inputs: Array, y: Array) -> Array:
-        """Pure: a chunk of units (u, k, ...) -> one contribution each (u, *shape), not yet clipped."""
+    def decoded(self, total: Any) -> Array:
+        """Pure: a sum of contributions as an answer. Linear, and no norm grows: sensitivity carries over."""
         ...
 
     def mean(self, inputs: Array, y: Array) -> Any:
@@ -44,29 +46,6 @@ class Unprotected:
 
     n: int
     batch: int
-
-
-def clipped_sum(g: Float[Array, "u *shape"], clip: float) -> Float[Array, "*shape"]:
-    """Sum over units of g_u * min(1, C / |g_u|), where a contribution that is not finite counts as zero.
-
-    **Formal guarantee.** Removing one row changes the result by at most `clip` in l2 norm, whatever g holds.
-    The norm is taken of the very numbers that are summed, so no cancellation can hide in it.
-
-    | row | becomes |
-    | --- | --- |
-    | zeros | zeros |
-    | any NaN or Inf, or an entry above 1e30 | zeros |
-    | norm <= C | itself |
-    """
-    flat = g.reshape(g.shape[0], -1)
-    largest = jnp.max(jnp.abs(flat), axis=1)
-    usable = largest <= 1e30  # false for NaN and Inf; beyond it, reciprocals are subnormal and flushed to zero
-    kept = jnp.where(usable[:, None], flat, 0.0)
-    # Scaled by the largest entry, so that squares neither overflow nor vanish.
-    scale = jnp.clip(jnp.where(usable, largest, 1.0), 1e-30, None)[:, None]
-    norm = scale[:, 0] * jnp.sqrt(jnp.sum((kept / scale) ** 2, axis=1))
-    factor = ROUNDING * jnp.minimum(1.0, clip / jnp.maximum(norm, 1e-30))
-    return (factor @ kept).reshape(g.shape[1:])
 
 
 class Session:
@@ -139,12 +118,14 @@ class Session:
     def _noisy_mean(self, measurement: Measurement, query: Query) -> np.ndarray:
         sampling = measurement.sampling
         units = sampling.draw(self._stream)
-        units = np.pad(units, (0, -len(units) % self._chunk), constant_values=-1)
-        total = np.zeros(query.shape)
-        for chunk in units.reshape(-1, self._chunk):
+        rounds = -(-len(units) // self._chunk)
+        size = -(-len(units) // rounds)  # even chunks, at most the one asked for
+        units = np.pad(units, (0, rounds * size - len(units)), constant_values=-1)
+        total = np.zeros(())
+        for chunk in units.reshape(rounds, size):
             inputs, targets = self._records.batch(chunk)
-            total += np.asarray(_clipped_chunk(query, inputs, targets, measurement.clip), np.float64)
-        noise = self._stream.normal(query.shape) * (measurement.sigma * measurement.clip)
+            total = total + np.asarray(_clipped_chunk(query, inputs, targets, measurement.clip), np.float64)
+        noise = self._stream.normal(total.shape) * (measurement.sigma * measurement.clip)
         return ((total + noise) / sampling.expected).astype(np.float32)
 
     def _exact(self, query: Query) -> Any:
@@ -156,7 +137,7 @@ class Session:
 # Private arrays are arguments here and never constants: constants reach compilation caches.
 @eqx.filter_jit
 def _clipped_chunk(query: Query, inputs: ArrayLike, y: ArrayLike, clip: float) -> Array:
-    return clipped_sum(query.contributions(jnp.asarray(inputs), jnp.asarray(y)), clip)
+    return query.decoded(clipped_sum(query.contributions(jnp.asarray(inputs), jnp.asarray(y)), clip))
 
 
 @eqx.filter_jit

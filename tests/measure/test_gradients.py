@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from limbeck.features import FeatureMap, Kernel, gram, named
+from limbeck.measure.clipping import _is_outer, _squared, plain_sum
 from limbeck.measure.gradients import SupportGradient, ridge_inverse
 
 FAMILIES = [("fc-ntk", (6, 5, 1)), ("fc-ntk", (4, 4, 3)), ("scattering", (8, 8, 1)), ("scattering", (8, 8, 3))]
@@ -36,8 +37,18 @@ def reference(features, x_s, y_s, ridge, x_t, y_t):
     return jax.vmap(lambda x, y: jax.grad(lambda s: loss(features, s, y_s, ridge, x, y))(x_s))(x_t, y_t)
 
 
+def unit(query, contributions, t):
+    """One unit's gradient in pixels."""
+    return query.decoded(plain_sum(jax.tree.map(lambda v: v[t : t + 1], contributions)))
+
+
+def norm_of(contributions, t):
+    one = jax.tree.map(lambda v: v[t : t + 1], contributions)
+    return float(jnp.sqrt(sum(_squared(v, 1.0) for v in jax.tree.leaves(one, is_leaf=_is_outer)))[0])
+
+
 def relative(a, b):
-    return float(jnp.linalg.norm((a - b).ravel()) / jnp.linalg.norm(b.ravel()))
+    return float(jnp.linalg.norm(a - b) / jnp.linalg.norm(b))
 
 
 @pytest.mark.parametrize(("name", "shape"), FAMILIES)
@@ -45,10 +56,21 @@ def relative(a, b):
 def test_equal_to_vmap_of_grad(name, shape, ridge):
     features, x_s, y_s, x_t, y_t, inputs = problem(name, shape)
     expected = reference(features, x_s, y_s, ridge, x_t, y_t)
-    found = SupportGradient.at(features, x_s, y_s, ridge).contributions(inputs[:, None], y_t[:, None])
-    assert found.shape == expected.shape
+    query = SupportGradient.at(features, x_s, y_s, ridge)
+    found = query.contributions(inputs[:, None], y_t[:, None])
     for t in range(len(x_t)):
-        assert relative(found[t], expected[t]) < 1e-5
+        assert relative(unit(query, found, t), expected[t]) < 1e-5
+
+
+@pytest.mark.parametrize(("name", "shape"), FAMILIES[1:3])
+@pytest.mark.parametrize("m", [6, 60])
+def test_decoding_keeps_norms(name, shape, m):
+    """What is clipped is what is summed: in other coordinates, but of the same length; also for m above D."""
+    features, x_s, y_s, _, y_t, inputs = problem(name, shape, m=m)
+    query = SupportGradient.at(features, x_s.at[0].set(x_s[1]), y_s, 1e-2)
+    found = query.contributions(inputs[:, None], y_t[:, None])
+    for t in range(len(y_t)):
+        assert float(jnp.linalg.norm(unit(query, found, t))) == pytest.approx(norm_of(found, t), rel=1e-4)
 
 
 @pytest.mark.parametrize(("name", "shape"), FAMILIES[1:3])
@@ -57,7 +79,9 @@ def test_a_unit_of_several_rows_is_their_sum(name, shape):
     query = SupportGradient.at(features, x_s, y_s, 1e-2)
     single = query.contributions(inputs[:, None], y_t[:, None])
     grouped = query.contributions(inputs.reshape(2, 3, -1), y_t.reshape(2, 3, -1))
-    assert relative(grouped, single.reshape(2, 3, *single.shape[1:]).sum(1)) < 1e-5
+    for person in range(2):
+        summed = sum(unit(query, single, 3 * person + row) for row in range(3))
+        assert relative(unit(query, grouped, person), summed) < 1e-5
 
 
 @pytest.mark.parametrize(("name", "shape"), FAMILIES[1:3])
@@ -65,11 +89,12 @@ def test_padding_and_null_rows_add_exact_zeros(name, shape):
     features, x_s, y_s, _, y_t, inputs = problem(name, shape)
     query = SupportGradient.at(features, x_s, y_s, 1e-2)
     blank = query.contributions(jnp.zeros_like(inputs)[:, None], jnp.full_like(y_t, jnp.nan)[:, None])
-    assert not np.asarray(blank).any()
+    assert not np.asarray(query.decoded(plain_sum(blank))).any()
     padded_inputs = jnp.stack([inputs, jnp.zeros_like(inputs)], axis=1)
     padded_y = jnp.stack([y_t, jnp.full_like(y_t, jnp.nan)], axis=1)
     plain = query.contributions(inputs[:, None], y_t[:, None])
-    assert relative(query.contributions(padded_inputs, padded_y), plain) < 1e-5
+    padded = query.contributions(padded_inputs, padded_y)
+    assert all(relative(unit(query, padded, t), unit(query, plain, t)) < 1e-5 for t in range(5))
 
 
 @pytest.mark.parametrize(("name", "shape"), FAMILIES)
@@ -92,7 +117,7 @@ def test_gradients_are_finite_at_coincident_and_zero_points():
         x_t = x_s[:5]
         inputs = features(x_t) if isinstance(features, FeatureMap) else x_t.reshape(5, -1)
         found = SupportGradient.at(features, x_s, y_s, 1e-6).contributions(inputs[:, None], y_t[:, None])
-        assert bool(jnp.isfinite(found).all())
+        assert all(bool(jnp.isfinite(v).all()) for v in jax.tree.leaves(found))
 
 
 @pytest.mark.parametrize("K", [np.zeros((3, 3)), np.ones((4, 4)), np.diag([1.0, 1e-20]), -1e-6 * np.eye(2)])

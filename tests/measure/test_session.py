@@ -16,7 +16,7 @@ from limbeck.data import ImageSchema
 from limbeck.errors import RequestError
 from limbeck.features import named
 from limbeck.measure import Records, Session, SupportGradient
-from limbeck.measure.session import clipped_sum
+from limbeck.measure.clipping import Outer, clipped_sum
 from limbeck.privacy.plan import FullBatch, Measurement, Plan, Poisson
 from limbeck.privacy.stream import Stream
 
@@ -28,9 +28,8 @@ class Inputs(eqx.Module):
 
     scale: float = 1.0
 
-    @property
-    def shape(self):
-        return (16,)
+    def decoded(self, total: Array) -> Array:
+        return total
 
     def contributions(self, inputs: Array, y: Array) -> Array:
         return self.scale * jnp.where(jnp.isnan(y[..., :1]), 0.0, inputs).sum(axis=1)
@@ -62,6 +61,24 @@ def test_a_contribution_is_finite_and_at_most_C(g, clip):
     assert np.linalg.norm(clipped) <= clip
     if not np.isfinite(g).all():
         assert not clipped.any()
+
+
+@given(arrays(np.float32, (3, 8), elements=POISON.map(np.float32)), st.sampled_from([1e-6, 0.1, 100.0]))
+@settings(max_examples=200, deadline=None)
+def test_an_outer_contribution_is_bounded_in_the_same_way(v, clip):
+    for t in range(3):
+        one = jnp.asarray(v[t : t + 1])
+        clipped = np.asarray(clipped_sum(Outer(one[:, :5], one[:, 5:]), clip), np.float64)
+        assert np.isfinite(clipped).all()
+        assert np.linalg.norm(clipped) <= clip
+
+
+def test_an_outer_contribution_equals_its_product():
+    rng = np.random.default_rng(0)
+    a, b = (jnp.asarray(rng.normal(size=s), jnp.float32) for s in ((7, 3), (7, 5)))
+    whole = clipped_sum({"outer": Outer(a, b), "rest": a}, 0.7)
+    explicit = clipped_sum({"outer": a[:, :, None] * b[:, None, :], "rest": a}, 0.7)
+    assert all(np.allclose(whole[k], explicit[k], atol=1e-6) for k in whole)
 
 
 @given(arrays(np.float32, (5, 3, 2), elements=st.floats(-1e3, 1e3, width=32)), st.floats(0.01, 100))
@@ -194,7 +211,7 @@ def test_the_real_query_goes_through_a_session(name):
     x_s = jnp.asarray(np.random.default_rng(1).normal(size=(4, 4, 4, 1)), jnp.float32)
     y_s = jnp.asarray([[0.5, -0.5], [-0.5, 0.5]] * 2)
     query = SupportGradient.at(features, x_s, y_s, 1e-2)
-    answer = Session(data, plan(clip=1e9), chunk=7).ask("g", lambda: query)
+    answer = Session(data, plan(clip=1e9, sigma=1e-18), chunk=7).ask("g", lambda: query)
     inputs, y = data.batch(np.arange(20))
     expected, _ = query.mean(jnp.asarray(inputs), jnp.asarray(y))
     assert np.allclose(answer, expected, rtol=5e-3, atol=1e-6)

@@ -136,9 +136,10 @@ def test_a_crash_before_the_registry_leaves_the_answer_to_be_adopted(tmp_path, m
     def crash(self):
         raise OSError("crash")
 
-    with monkeypatch.context() as patch, pytest.raises(OSError, match="crash"):
+    with monkeypatch.context() as patch:
         patch.setattr(Journal, "_record", crash)
-        journal.append("g", 2, answer(2))
+        with pytest.raises(OSError, match="crash"):
+            journal.append("g", 2, answer(2))
     journal.close()
     again = Journal.resume(tmp_path / "run", REQUEST)
     assert np.array_equal(again.replay("g", 2), answer(2))
