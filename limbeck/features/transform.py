@@ -17,7 +17,9 @@ from jaxtyping import Array, Float
 
 from limbeck.features.wavelets import Bank, Convolution, bank
 
-BLOCK = 32  # planes, or cotangents, that go through together
+# Planes, or cotangents, that go through together.
+FORWARD = 64
+BACKWARD = 32
 
 # y = x * ψ_l as its real and imaginary parts; for each j1 and l1 at the first layer, and for each (j1, j2)
 # and l2 at the second, where the first axis is l1.
@@ -29,15 +31,17 @@ Wavelets = tuple[list[list[Complex]], dict[tuple[int, int], list[Complex]]]
 def transform(H: int, W: int, J: int, L: int) -> Callable[[Float[Array, "n H W"]], Float[Array, "n K h w"]]:
     """The scattering transform of H x W planes.
 
-    It may be differentiated in reverse mode, once. The backward pass keeps the wavelet transforms of both
-    layers, some 300 kB for a plane of 28 x 28 pixels. Where many cotangents are pulled back at one plane
-    (`vmap` over the function that `vjp` returns) they go through together, in one linear pass.
+    It may be differentiated in reverse mode, once. The backward pass computes the wavelet transforms
+    again, block by block: to keep them takes some 300 kB for a plane of 28 x 28 pixels, and no less time.
+    Where many cotangents are pulled back at one plane (`vmap` over the function that `vjp` returns), they
+    are computed once, and the cotangents go through together.
     """
     ψ = bank(H, W, J, L)
 
     @custom_vmap
+    @jax.jit
     def scatter(x: Float[Array, "n H W"]) -> Float[Array, "n K h w"]:
-        return _from_blocks(_map(lambda x: _scatter(ψ, x)[0], _to_blocks(x)), len(x))
+        return _in_blocks(lambda x: _scatter(ψ, x)[0], x, size=FORWARD)
 
     @scatter.def_vmap
     def _(size, batched, x):
@@ -45,76 +49,47 @@ def transform(H: int, W: int, J: int, L: int) -> Callable[[Float[Array, "n H W"]
         return S.reshape(size, -1, *S.shape[1:]), True
 
     @custom_vmap
-    def forward(x: Float[Array, "n H W"]) -> tuple[Float[Array, "n K h w"], Wavelets]:
-        S, Y = _map(lambda x: _scatter(ψ, x), _to_blocks(x))
-        return _from_blocks(S, len(x)), Y
+    @jax.jit
+    def pull(x: Float[Array, "n H W"], S: Float[Array, "t n K h w"]) -> Float[Array, "t n H W"]:
+        if len(S) == 1:
+            return _in_blocks(lambda x, S: _pull(ψ, _phases(ψ, x), S), x, S[0], size=BACKWARD)[None]
 
-    @forward.def_vmap
-    def _(size, batched, x):
-        S, Y = forward(x.reshape(-1, H, W))
-        Y = jax.tree.map(lambda a: a.reshape(size, -1, *a.shape[1:]), _by_plane(Y, len(S)))
-        Y = jax.vmap(_by_block)(Y)
-        return (S.reshape(size, -1, *S.shape[1:]), Y), (True, jax.tree.map(lambda _: True, Y))
+        def many(x: Float[Array, "n H W"], S: Float[Array, "n t K h w"]) -> Float[Array, "n t H W"]:
+            phases = jax.tree.map(lambda a: jnp.moveaxis(a, -1, 0)[..., None], _phases(ψ, x))
+            return lax.map(lambda at: _in_blocks(lambda S: _pull(ψ, at[0], S), at[1], size=BACKWARD), (phases, S))
 
-    @custom_vmap
-    def pull(Y: Wavelets, S: Float[Array, "t n K h w"]) -> Float[Array, "t n H W"]:
-        t, n = S.shape[:2]
-        if t == 1:
-            x = _map(lambda block: _pull(ψ, _phases(block[0]), block[1]), (Y, _to_blocks(S[0])))
-            return _from_blocks(x, n)[None]
-
-        def at_one(plane):
-            phases, S = plane
-            return _from_blocks(_map(lambda S: _pull(ψ, phases, S), _to_blocks(S)), t)
-
-        phases = jax.tree.map(lambda a: a[..., None], _by_plane(_phases(Y), n))
-        return jnp.moveaxis(_map(at_one, (phases, jnp.moveaxis(S, 0, 1))), 0, 1)
+        return jnp.moveaxis(_in_blocks(many, x, jnp.moveaxis(S, 0, 1), size=BACKWARD), 0, 1)
 
     @pull.def_vmap
-    def _(size, batched, Y, S):
-        if not any(jax.tree.leaves(batched[0])):  # more cotangents at the same planes
-            x = pull(Y, S.reshape(-1, *S.shape[2:]))
-            return x.reshape(size, -1, *x.shape[1:]), True
+    def _(size, batched, x, S):
+        if not batched[0]:  # more cotangents at the same planes
+            out = pull(x, S.reshape(-1, *S.shape[2:]))
+            return out.reshape(size, -1, *out.shape[1:]), True
         if not batched[1]:
             S = jnp.broadcast_to(S, (size, *S.shape))
         t, n = S.shape[1:3]
-        Y = jax.vmap(lambda Y: _by_plane(Y, n))(Y)
-        Y = _by_block(jax.tree.map(lambda a: a.reshape(size * n, *a.shape[2:]), Y))
-        x = pull(Y, jnp.moveaxis(S, 0, 1).reshape(t, size * n, *S.shape[3:]))
-        return jnp.moveaxis(x.reshape(t, size, n, H, W), 1, 0), True
+        out = pull(x.reshape(-1, H, W), jnp.moveaxis(S, 0, 1).reshape(t, size * n, *S.shape[3:]))
+        return jnp.moveaxis(out.reshape(t, size, n, H, W), 1, 0), True
 
     phi = jax.custom_vjp(scatter)
-    phi.defvjp(forward, lambda Y, S: (pull(Y, S[None])[0],))
+    phi.defvjp(lambda x: (scatter(x), x), lambda x, S: (pull(x, S[None])[0],))
     return phi
 
 
-def _to_blocks(x: Float[Array, "n ..."]) -> Float[Array, "blocks size ..."]:
-    """As few blocks of equal size as may be, filled up with zeros."""
-    n = len(x)
-    blocks = max(1, -(-n // BLOCK))
+def _in_blocks(f: Callable[..., Array], *args: Float[Array, "n ..."], size: int) -> Array:
+    """f(*args) over blocks of at most `size` planes, of equal size (zeros fill up the last)."""
+    n = len(args[0])
+    blocks = -(-n // size)
+    if blocks <= 1:
+        return f(*args)
     size = -(-n // blocks)
-    x = jnp.pad(x, ((0, blocks * size - n), *((0, 0),) * (x.ndim - 1)))
-    return x.reshape(blocks, size, *x.shape[1:])
 
+    def split(a):
+        a = jnp.pad(a, ((0, blocks * size - n), *((0, 0),) * (a.ndim - 1)))
+        return a.reshape(blocks, size, *a.shape[1:])
 
-def _from_blocks(x: Float[Array, "blocks size ..."], n: int) -> Float[Array, "n ..."]:
-    return x.reshape(-1, *x.shape[2:])[:n]
-
-
-def _by_plane(Y: Wavelets, n: int) -> Wavelets:
-    """From blocks, whose planes are the last axis, to planes on the first."""
-    return jax.tree.map(lambda a: _from_blocks(jnp.moveaxis(a, -1, 1), n), Y)
-
-
-def _by_block(Y: Wavelets) -> Wavelets:
-    return jax.tree.map(lambda a: jnp.moveaxis(_to_blocks(a), 1, -1), Y)
-
-
-def _map(f: Callable, blocks):
-    """`lax.map`, without the loop where there is one block."""
-    if len(jax.tree.leaves(blocks)[0]) == 1:
-        return jax.tree.map(lambda a: a[None], f(jax.tree.map(lambda a: a[0], blocks)))
-    return lax.map(f, blocks)
+    out = lax.map(lambda block: f(*block), tuple(split(a) for a in args))
+    return out.reshape(blocks * size, *out.shape[2:])[:n]
 
 
 def _scatter(bank: Bank, x: Float[Array, "n H W"]) -> tuple[Float[Array, "n K h w"], Wavelets]:
@@ -138,8 +113,8 @@ def _scatter(bank: Bank, x: Float[Array, "n H W"]) -> tuple[Float[Array, "n K h 
     return jnp.concatenate([jnp.stack([S_0, *S_1]), *S_2]).transpose(3, 0, 1, 2), (Y_1, Y_2)
 
 
-def _phases(Y: Wavelets) -> Wavelets:
-    """y/|y|, the derivative of the modulus; 0 at 0, as kymatio's."""
+def _phases(bank: Bank, x: Float[Array, "n H W"]) -> Wavelets:
+    """y/|y| of every wavelet transform y: the derivative of the modulus; 0 at 0, as kymatio's."""
 
     def phase(y: Complex) -> Complex:
         squared = y[0] ** 2 + y[1] ** 2
@@ -147,7 +122,7 @@ def _phases(Y: Wavelets) -> Wavelets:
         inverse = jnp.where(zero, 0, lax.rsqrt(jnp.where(zero, 1, squared)))
         return y[0] * inverse, y[1] * inverse
 
-    Y_1, Y_2 = Y
+    _, (Y_1, Y_2) = _scatter(bank, x)
     return [[phase(y) for y in ys] for ys in Y_1], {j: [phase(y) for y in ys] for j, ys in Y_2.items()}
 
 

@@ -50,10 +50,12 @@ def curve_of(event: dp_event.DpEvent, relation: Relation) -> list[tuple[float, f
     return [(d, epsilon_of(event, d, relation)) for d in CURVE_DELTAS]
 
 
-def smallest_noise(epsilon: float, epsilon_at: Callable[[float], float], *, near: float) -> float:
-    """The least s, to within 0.05%, with epsilon_at(s) <= epsilon, for a decreasing `epsilon_at`.
+def smallest_noise(
+    epsilon: float, epsilon_at: Callable[[float], float], *, near: float, step: float = 0.1, within: float = 2e-4
+) -> float:
+    """The least s, to `within` relative, with epsilon_at(s) <= epsilon, for a decreasing `epsilon_at`.
 
-    A bracket is opened around the guess `near` in steps of 10% and closed by Brent's method on the logarithm,
+    A bracket is opened around the guess `near` by factors exp(step) and closed by Brent's method on the logarithm,
     where the curve is nearly straight: a price of a small epsilon costs a fraction of a second and that of a
     large one many, so few are asked for. The answer is always on the safe side.
     """
@@ -63,14 +65,14 @@ def smallest_noise(epsilon: float, epsilon_at: Callable[[float], float], *, near
 
     low = high = math.log(near)
     if (at_near := excess(low)) > 0:
-        while (high := high + 0.1) < 25 and excess(high) > 0:
+        while (high := high + step) < 25 and excess(high) > 0:
             low = high
     elif at_near < 0:
-        while (low := low - 0.1) > -15 and excess(low) < 0:
+        while (low := low - step) > -15 and excess(low) < 0:
             high = low
-    s = math.exp(brentq(excess, low, high, xtol=2e-4) if low < high else low)
+    s = math.exp(brentq(excess, low, high, xtol=within) if low < high else low)
     while epsilon_at(s) > epsilon:
-        s *= 1 + 2e-4
+        s *= 1 + within
     return s
 
 

@@ -12,7 +12,15 @@ from pydantic import BaseModel, ConfigDict, Field
 from scipy.stats import binom
 
 from limbeck.errors import RequestError
-from limbeck.privacy.accounting import Relation, curve_of, epsilon_of, epsilon_rdp, smallest_noise
+from limbeck.privacy.accounting import (
+    Relation,
+    accountant_version,
+    curve_of,
+    epsilon_of,
+    epsilon_rdp,
+    smallest_noise,
+)
+from limbeck.privacy.remembered import Remembered
 from limbeck.privacy.stream import Stream
 
 # Contributions are clipped to this fraction of C, so that rounding in float32 (norms of up to 10^7 terms,
@@ -152,7 +160,8 @@ class Plan(_Inert):
         """The plan with the least noise that delivers (epsilon, delta); the sigmas' proportions are kept.
 
         `result.epsilon <= epsilon` always, and within 1% of it. Renyi accounting makes the first guess and plain
-        Poisson sampling the second, each quicker than the next; the truncated event has the last word.
+        Poisson sampling the second, each quicker than the next; the truncated event has the last word, also over
+        a factor that was found before and kept on disk.
         """
         check_privacy(epsilon, self.delta)
 
@@ -162,9 +171,17 @@ class Plan(_Inert):
         def untruncated(s: float) -> float:
             return epsilon_of(self.scaled(s)._rough_event, self.delta, self.relation)
 
-        plan = self.scaled(smallest_noise(epsilon, untruncated, near=smallest_noise(epsilon, renyi, near=1.0)))
-        while plan.epsilon > epsilon:
-            plan = plan.scaled(1 + 5e-4)
+        known = Remembered(f"{accountant_version()} {epsilon!r} {self.model_dump_json()}")
+        # A price far off what was asked can take all memory to work out; Renyi's is quick and says so.
+        if known.value is not None and known.value > 0 and 0.9 * epsilon <= renyi(known.value) <= 3 * epsilon:
+            plan = self.scaled(known.value)
+            if 0.99 * epsilon <= plan.epsilon <= epsilon:
+                return plan
+        near = smallest_noise(epsilon, renyi, near=1.0, step=0.7, within=1e-2)
+        factor = smallest_noise(epsilon, untruncated, near=near)
+        while (plan := self.scaled(factor)).epsilon > epsilon:
+            factor *= 1 + 5e-4
+        known.keep(factor)
         return plan
 
     @property

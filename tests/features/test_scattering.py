@@ -33,6 +33,11 @@ def plain(shape, **options):
     return Scattering(shape, groups=None, unit_norm=False, **options)
 
 
+def small(**options):
+    """Two angles will do where the angles do not matter."""
+    return Scattering((8, 8, 1), L=2, groups=None, unit_norm=False, **options)
+
+
 @pytest.mark.parametrize(("shape", "J"), [*((shape, 2) for shape in SHAPES), ((9, 8, 1), 1), ((16, 24, 1), 3)])
 def test_equals_kymatio_with_its_derivative(shape, J):
     x = images(shape)

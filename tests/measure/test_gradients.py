@@ -1,5 +1,6 @@
 """Structured per-target gradients are exact: equal to autodiff, through the whole solve, of each target's loss."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -29,10 +30,21 @@ def problem(name, shape, m=6, classes=3, targets=5):
     x_t = jnp.asarray(rng.uniform(-1, 1, size=(targets, *shape)), jnp.float32)
     one_hot = np.eye(classes, dtype=np.float32) - 1 / classes
     y_s, y_t = jnp.asarray(one_hot[np.arange(m) % classes]), jnp.asarray(one_hot[np.arange(targets) % classes])
-    inputs = features(x_t) if isinstance(features, FeatureMap) else x_t.reshape(targets, -1)
-    return features, x_s, y_s, x_t, y_t, inputs
+    return features, x_s, y_s, x_t, y_t, inputs_of(features, x_t)
 
 
+@eqx.filter_jit
+def inputs_of(features, x_t):
+    """What a session hands to a query: features, or flat images for a kernel."""
+    return features(x_t) if isinstance(features, FeatureMap) else x_t.reshape(len(x_t), -1)
+
+
+@eqx.filter_jit
+def contributions(query, inputs, y):
+    return query.contributions(inputs, y)
+
+
+@eqx.filter_jit
 def reference(features, x_s, y_s, ridge, x_t, y_t):
     return jax.vmap(lambda x, y: jax.grad(lambda s: loss(features, s, y_s, ridge, x, y))(x_s))(x_t, y_t)
 
@@ -57,7 +69,7 @@ def test_equal_to_vmap_of_grad(name, shape, ridge):
     features, x_s, y_s, x_t, y_t, inputs = problem(name, shape)
     expected = reference(features, x_s, y_s, ridge, x_t, y_t)
     query = SupportGradient.at(features, x_s, y_s, ridge)
-    found = query.contributions(inputs[:, None], y_t[:, None])
+    found = contributions(query, inputs[:, None], y_t[:, None])
     for t in range(len(x_t)):
         assert relative(unit(query, found, t), expected[t]) < 1e-5
 
@@ -68,7 +80,7 @@ def test_decoding_keeps_norms(name, shape, m):
     """What is clipped is what is summed: in other coordinates, but of the same length; also for m above D."""
     features, x_s, y_s, _, y_t, inputs = problem(name, shape, m=m)
     query = SupportGradient.at(features, x_s.at[0].set(x_s[1]), y_s, 1e-2)
-    found = query.contributions(inputs[:, None], y_t[:, None])
+    found = contributions(query, inputs[:, None], y_t[:, None])
     for t in range(len(y_t)):
         assert float(jnp.linalg.norm(unit(query, found, t))) == pytest.approx(norm_of(found, t), rel=1e-4)
 
@@ -77,8 +89,8 @@ def test_decoding_keeps_norms(name, shape, m):
 def test_a_unit_of_several_rows_is_their_sum(name, shape):
     features, x_s, y_s, _, y_t, inputs = problem(name, shape, targets=6)
     query = SupportGradient.at(features, x_s, y_s, 1e-2)
-    single = query.contributions(inputs[:, None], y_t[:, None])
-    grouped = query.contributions(inputs.reshape(2, 3, -1), y_t.reshape(2, 3, -1))
+    single = contributions(query, inputs[:, None], y_t[:, None])
+    grouped = contributions(query, inputs.reshape(2, 3, -1), y_t.reshape(2, 3, -1))
     for person in range(2):
         summed = sum(unit(query, single, 3 * person + row) for row in range(3))
         assert relative(unit(query, grouped, person), summed) < 1e-5
@@ -88,12 +100,12 @@ def test_a_unit_of_several_rows_is_their_sum(name, shape):
 def test_padding_and_null_rows_add_exact_zeros(name, shape):
     features, x_s, y_s, _, y_t, inputs = problem(name, shape)
     query = SupportGradient.at(features, x_s, y_s, 1e-2)
-    blank = query.contributions(jnp.zeros_like(inputs)[:, None], jnp.full_like(y_t, jnp.nan)[:, None])
+    blank = contributions(query, jnp.zeros_like(inputs)[:, None], jnp.full_like(y_t, jnp.nan)[:, None])
     assert not np.asarray(query.decoded(plain_sum(blank))).any()
     padded_inputs = jnp.stack([inputs, jnp.zeros_like(inputs)], axis=1)
     padded_y = jnp.stack([y_t, jnp.full_like(y_t, jnp.nan)], axis=1)
-    plain = query.contributions(inputs[:, None], y_t[:, None])
-    padded = query.contributions(padded_inputs, padded_y)
+    plain = contributions(query, inputs[:, None], y_t[:, None])
+    padded = contributions(query, padded_inputs, padded_y)
     assert all(relative(unit(query, padded, t), unit(query, plain, t)) < 1e-5 for t in range(5))
 
 
@@ -104,8 +116,9 @@ def test_mean_is_the_gradient_of_the_mean_loss(name, shape):
     def mean_loss(x_s, y_s):
         return jnp.mean(jax.vmap(lambda x, y: loss(features, x_s, y_s, 1e-2, x, y))(x_t, y_t))
 
-    expected = jax.grad(mean_loss, argnums=(0, 1))(x_s, y_s)
-    found = SupportGradient.at(features, x_s, y_s, 1e-2).mean(inputs[:, None], y_t[:, None])
+    expected = jax.jit(jax.grad(mean_loss, argnums=(0, 1)))(x_s, y_s)
+    query = SupportGradient.at(features, x_s, y_s, 1e-2)
+    found = eqx.filter_jit(lambda q, *batch: q.mean(*batch))(query, inputs[:, None], y_t[:, None])
     assert relative(found[0], expected[0]) < 1e-5
     assert relative(found[1], expected[1]) < 1e-5
 
@@ -115,8 +128,8 @@ def test_gradients_are_finite_at_coincident_and_zero_points():
         features, x_s, y_s, _, y_t, _ = problem(name, shape)
         x_s = x_s.at[1].set(x_s[0]).at[2].set(0.0)
         x_t = x_s[:5]
-        inputs = features(x_t) if isinstance(features, FeatureMap) else x_t.reshape(5, -1)
-        found = SupportGradient.at(features, x_s, y_s, 1e-6).contributions(inputs[:, None], y_t[:, None])
+        query = SupportGradient.at(features, x_s, y_s, 1e-6)
+        found = contributions(query, inputs_of(features, x_t)[:, None], y_t[:, None])
         assert all(bool(jnp.isfinite(v).all()) for v in jax.tree.leaves(found))
 
 

@@ -61,6 +61,14 @@ def test_full_batch_is_the_closed_form_gaussian(epsilon):
     assert 0.99 * epsilon <= plan.epsilon <= epsilon
 
 
+@pytest.mark.parametrize("wrong", ["0.001", "1000", "nonsense", "null"])
+def test_a_wrong_number_in_the_cache_changes_nothing(wrong, cache):
+    right = full_plan(123, 3).calibrated(2.0)
+    for file in (cache / "numbers").iterdir():
+        file.write_text(wrong)
+    assert full_plan(123, 3).calibrated(2.0) == right
+
+
 def test_known_constants_of_one_release():
     assert full_plan(10, 1).calibrated(1.0).measurements[0].sigma == pytest.approx(3.7306, rel=1e-3)
     assert full_plan(10, 1).calibrated(10.0).measurements[0].sigma == pytest.approx(0.4999, rel=1e-3)
