@@ -50,6 +50,7 @@ def get(
     base_url: Annotated[
         str | None, typer.Option("--from", help="Another address with the same files; hashes must match.")
     ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Download a known dataset from its official address, checking its SHA-256."""
     from limbeck.data.catalogue import data_folder
@@ -58,5 +59,8 @@ def get(
     folder: Path = data_folder(data_dir)
     errors.print(f"fetching {name} into {folder}", highlight=False, soft_wrap=True)
     with progress(name) as report:
-        download(name, folder, base_url=base_url, progress=report)
+        where = download(name, folder, base_url=base_url, progress=report)
+    if as_json:
+        print(json.dumps({"name": name, "path": str(where)}))
+        return
     output.print(f"{name} is in {folder}", highlight=False, soft_wrap=True)

@@ -152,3 +152,9 @@ def _array_indices(y: np.ndarray, whole: dict[int, int]) -> np.ndarray:
     place = np.searchsorted(ordered, values).clip(max=len(ordered) - 1)
     index = np.array([known[int(value)] for value in ordered], dtype=np.int32)[place]
     return np.where(fits & (ordered[place] == values), index, -1).astype(np.int32)
+
+
+def centred_onehot(c: np.ndarray, classes: int) -> np.ndarray:
+    """Y = onehot(c) - 1/classes in float32, the targets of ridge regression; NaN throughout for a null record."""
+    y = np.eye(classes, dtype=np.float32)[np.maximum(c, 0)] - np.float32(1 / classes)
+    return np.where((c >= 0)[..., None], y, np.float32(np.nan))

@@ -1,6 +1,7 @@
 """What a set is worth: kernel ridge regression and ConvNets trained on it, tested on real records."""
 
-from limbeck.evaluate.accuracy import accuracy, centred_onehot, probabilities
+from limbeck.data.encoding import centred_onehot
+from limbeck.evaluate.accuracy import accuracy, probabilities
 from limbeck.evaluate.classifier import KRRClassifier
 from limbeck.evaluate.convnet import ConvNet, convnet_accuracies, convnet_predict, train_convnet
 from limbeck.evaluate.krr import FullKRR, Regression, krr_fit, krr_full, krr_predict, krr_regression

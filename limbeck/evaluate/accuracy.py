@@ -11,11 +11,6 @@ from limbeck.errors import RequestError
 Progress = Callable[[int, int], None]
 
 
-def centred_onehot(c: Int[np.ndarray, " n"], classes: int) -> Float[np.ndarray, "n classes"]:
-    """Y = onehot(c) - 1/classes: the targets of ridge regression. A null record (-1) has no target."""
-    return np.eye(classes, dtype=np.float32)[c] - np.float32(1 / classes)
-
-
 def probabilities(y: Float[np.ndarray, "n classes"]) -> Float[np.ndarray, "n classes"]:
     """Centred labels or scores as probabilities: the centring undone, negative values dropped, normalised.
 

@@ -8,9 +8,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from limbeck.data import ImageSchema
-from limbeck.data.encoding import as_rows
+from limbeck.data.encoding import as_rows, centred_onehot
 from limbeck.errors import RequestError
-from limbeck.evaluate.accuracy import Progress, accuracy, centred_onehot, probabilities
+from limbeck.evaluate.accuracy import Progress, accuracy, probabilities
 from limbeck.evaluate.krr import CHUNK, krr_fit, krr_regression
 from limbeck.features import FeatureMap, Kernel
 

@@ -6,13 +6,14 @@ from typing import NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-import scipy.linalg
 from jaxtyping import Float, Int
 
+from limbeck.data.encoding import centred_onehot
 from limbeck.errors import RequestError
-from limbeck.evaluate.accuracy import Progress, centred_onehot
+from limbeck.evaluate.accuracy import Progress
 from limbeck.evaluate.normal_equations import NormalEquations
 from limbeck.features import FeatureMap, Kernel, features_of, gram
+from limbeck.features.ridge import solve_ridge
 
 CHUNK = 512
 KERNEL_LIMIT = 5_000  # records of a full regression with an infinite kernel: its matrix is n x n
@@ -102,25 +103,6 @@ def krr_regression(
     if isinstance(features, Kernel):
         return Regression(features, alpha, x_s)
     return Regression(features, features_of(features, x_s).astype(np.float64).T @ alpha)
-
-
-def solve_ridge(
-    K: Float[np.ndarray, "m m"], Y: Float[np.ndarray, "m classes"], ridge: float
-) -> Float[np.ndarray, "m classes"]:
-    """(K + ridge I)⁻¹ Y for a positive semi-definite K that rounding may have made slightly indefinite."""
-    if ridge > 0:
-        try:
-            A = K.copy()
-            A.flat[:: len(A) + 1] += ridge
-            return scipy.linalg.cho_solve(scipy.linalg.cho_factor(A, lower=True, overwrite_a=True), Y)
-        except scipy.linalg.LinAlgError:
-            pass
-    values, vectors = scipy.linalg.eigh(K)
-    # K comes from float32: eigenvalues below its rounding say nothing, and their directions are left out.
-    rounding = np.finfo(np.float32).eps * len(K) * max(values[-1], 0)
-    kept = values > rounding
-    inverse = np.where(kept, 1 / np.where(kept, values + ridge, 1), 0)
-    return vectors @ (inverse[:, None] * (vectors.T @ Y))
 
 
 class FullKRR(NamedTuple):

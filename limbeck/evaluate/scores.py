@@ -7,8 +7,9 @@ import numpy as np
 from jaxtyping import Float, Int
 from pydantic import BaseModel, ConfigDict, computed_field
 
+from limbeck.data.encoding import centred_onehot
 from limbeck.errors import RequestError
-from limbeck.evaluate.accuracy import Progress, accuracy, centred_onehot, part_of
+from limbeck.evaluate.accuracy import Progress, accuracy, part_of
 from limbeck.evaluate.convnet import BATCH, STEPS, Labels, convnet_accuracies
 from limbeck.evaluate.krr import krr_fit, krr_full, krr_predict
 from limbeck.features import FeatureMap, Kernel

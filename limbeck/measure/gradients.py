@@ -20,10 +20,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.linalg
 from jaxtyping import Array, Float
 
 from limbeck.features import FeatureMap, Kernel, gram
+from limbeck.features.ridge import solve_ridge
 from limbeck.measure.clipping import Outer, plain_sum
 
 # Coordinates in Q, and what is orthogonal to Q.
@@ -44,7 +44,8 @@ class SupportGradient(eqx.Module):
     @classmethod
     def at(cls, features: FeatureMap | Kernel, x_s: Array, y_s: Array, ridge: float) -> "SupportGradient":
         """The query at (X_s, Y_s). The m x m solve is done here, in float64: small, and public."""
-        A_inv = ridge_inverse(np.asarray(_gram(features, x_s)), ridge)
+        K = np.nan_to_num(np.asarray(_gram(features, x_s), np.float64))
+        A_inv = solve_ridge((K + K.T) / 2, np.eye(len(K)), ridge * np.trace(K) / len(K))
         alpha = A_inv @ np.asarray(y_s, np.float64)
         flat = np.asarray(x_s, np.float64).reshape(len(x_s), -1)
         Q = np.linalg.qr(flat.T)[0].T if isinstance(features, Kernel) else np.zeros((0, flat.shape[1]))
@@ -157,15 +158,3 @@ def _outer(a: Float[Array, "u k i"], b: Float[Array, "u k j"]) -> Float[Array, "
 @eqx.filter_jit
 def _gram(features: FeatureMap | Kernel, x_s: Array) -> Float[Array, "m m"]:
     return gram(features, x_s, x_s)
-
-
-def ridge_inverse(K: Float[np.ndarray, "m m"], ridge: float) -> np.ndarray:
-    """(K + ridge tr(K)/m I)^-1 in float64; finite for coincident points and for K = 0."""
-    K = np.nan_to_num(K.astype(np.float64))
-    K = (K + K.T) / 2
-    A = K + max(ridge * np.trace(K) / len(K), 1e-12) * np.eye(len(K))
-    try:
-        return scipy.linalg.cho_solve(scipy.linalg.cho_factor(A), np.eye(len(K)))
-    except np.linalg.LinAlgError:  # not positive in floating point: keep the directions that are
-        w, V = np.linalg.eigh(A)
-        return (V / np.maximum(w, 1e-12 * max(w[-1], 1e-12))) @ V.T

@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from limbeck.data import ImageSchema
+from limbeck.data.encoding import centred_onehot
 from limbeck.errors import RequestError
 from limbeck.features import FeatureMap, Kernel, features_of
 
@@ -60,13 +61,7 @@ class Records:
         rows = np.where(units[:, None] >= 0, self._rows[units], -1)
         c = np.where(rows >= 0, self._c[rows], -1)
         inputs = self._targets[1][np.maximum(rows, 0)]
-        return np.where((c >= 0)[..., None], inputs, 0), one_hot(c, len(self.schema.classes))
-
-
-def one_hot(c: Int[np.ndarray, "*b"], classes: int) -> Float[np.ndarray, "*b C"]:
-    """Centred one-hot targets y - 1/C in float32; NaN throughout where c is -1."""
-    y = np.eye(classes, dtype=np.float32)[np.maximum(c, 0)] - np.float32(1 / classes)
-    return np.where((c >= 0)[..., None], y, np.float32(np.nan))
+        return np.where((c >= 0)[..., None], inputs, 0), centred_onehot(c, len(self.schema.classes))
 
 
 def _group(schema: ImageSchema, n: int, units) -> Int[np.ndarray, "u k"]:

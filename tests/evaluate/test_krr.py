@@ -10,9 +10,9 @@ from sklearn.kernel_ridge import KernelRidge
 
 from limbeck.errors import RequestError
 from limbeck.evaluate import centred_onehot, krr_fit, krr_full, krr_predict
-from limbeck.evaluate.krr import solve_ridge
 from limbeck.evaluate.normal_equations import NormalEquations, packed_diagonal
 from limbeck.features import FCNTK, FeatureMap, Scattering, features_of
+from limbeck.features.ridge import solve_ridge
 
 
 class Tanh(FeatureMap):

@@ -8,7 +8,7 @@ import pytest
 
 from limbeck.features import FeatureMap, Kernel, gram, named
 from limbeck.measure.clipping import _is_outer, _squared, plain_sum
-from limbeck.measure.gradients import SupportGradient, ridge_inverse
+from limbeck.measure.gradients import SupportGradient
 
 FAMILIES = [("fc-ntk", (6, 5, 1)), ("fc-ntk", (4, 4, 3)), ("scattering", (8, 8, 1)), ("scattering", (8, 8, 3))]
 
@@ -131,15 +131,3 @@ def test_gradients_are_finite_at_coincident_and_zero_points():
         query = SupportGradient.at(features, x_s, y_s, 1e-6)
         found = contributions(query, inputs_of(features, x_t)[:, None], y_t[:, None])
         assert all(bool(jnp.isfinite(v).all()) for v in jax.tree.leaves(found))
-
-
-@pytest.mark.parametrize("K", [np.zeros((3, 3)), np.ones((4, 4)), np.diag([1.0, 1e-20]), -1e-6 * np.eye(2)])
-def test_ridge_inverse_is_always_finite(K):
-    assert np.isfinite(ridge_inverse(K, 1e-7)).all()
-
-
-def test_ridge_inverse_is_the_inverse():
-    a = np.random.default_rng(0).normal(size=(5, 7))
-    K = a @ a.T
-    A = K + 1e-2 * np.trace(K) / 5 * np.eye(5)
-    assert np.allclose(ridge_inverse(K, 1e-2) @ A, np.eye(5))
