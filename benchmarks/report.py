@@ -1,6 +1,6 @@
 """Write docs/results.md from benchmarks/results/*.json: published and measured side by side, losses included.
 
-    python benchmarks/report.py
+python benchmarks/report.py
 """
 
 import json
@@ -8,7 +8,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 
-# KRR test accuracy of DP-KIP as published (Vinaroz & Park 2024, table 2): dataset, images a class, features, epsilon.
+# KRR test accuracy of DP-KIP as published (Vinaroz & Park 2024, table 2).
 PUBLISHED = {
     ("fashion_mnist", 1, "fc-ntk", 1): 76.9, ("fashion_mnist", 1, "fc-ntk", 10): 78.3,
     ("fashion_mnist", 1, "scattering", 1): 77.5, ("fashion_mnist", 1, "scattering", 10): 82.1,
@@ -18,8 +18,8 @@ PUBLISHED = {
 
 HEAD = """# Results
 
-Written by `python benchmarks/report.py` from the JSON files in `benchmarks/results/`, each made by the command that heads
-its section. Times are ratios against a named rival in the same run; accuracies are on the official test split.
+Written by `python benchmarks/report.py` from the JSON files in `benchmarks/results/`, each made by the command that
+heads its section. Times are ratios against a named rival in the same run; accuracies are on the official test split.
 """
 
 UTILITY = """
@@ -28,10 +28,11 @@ UTILITY = """
     python benchmarks/utility.py --data-dir DATA {options}
 
 The published figures used settings tuned per dataset, epsilon and size on test data, normalisation by the data's own
-mean and deviation, shuffled batches accounted as Poisson samples, and up to 50 epochs on a GPU, averaged over five runs.
-Ours: the declared range only, Poisson batches, PLD accounting of the truncated event, delta 1e-5, one run a row, from the
-raw file to a verified release on {cpu}, {cores} cores. "preset" has the paper's settings (with the clipping norm brought
-to our loss) but for the number of epochs where "at most" says so; "default" has Limbeck's.
+mean and deviation, shuffled batches accounted as Poisson samples, and up to 50 epochs on a GPU, averaged over five
+runs. Ours: the declared range only, Poisson batches, PLD accounting of the truncated event, delta 1e-5, one run a row,
+from the raw file to a verified release on {cpu}, {cores} cores. "preset" has the paper's settings (with the clipping
+norm brought to our loss) but for the number of epochs where "at most" says so; "default" has Limbeck's. Times were
+taken on a machine that was doing other work too.
 
 | setting | epochs | steps | sigma | published | measured KRR | time | peak memory |
 | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -45,8 +46,8 @@ def utility(rows: dict) -> str:
         case = (dataset, int(per_class.split("/")[0]), features, int(float(epsilon.split()[1])))
         lines.append(
             f"| {dataset}, {per_class}, {features}, {epsilon}, {kind} | {row['recipe']['epochs']:g} | {row['steps']} | "
-            f"{row['sigma']:.3f} | {PUBLISHED.get(case, '-')} | {100 * row['krr']:.1f} | {row['seconds'] / 60:.1f} min | "
-            f"{row['peak_GB']:.1f} GB |"
+            f"{row['sigma']:.3f} | {PUBLISHED.get(case, '-')} | {100 * row['krr']:.1f} | "
+            f"{row['seconds'] / 60:.1f} min | {row['peak_GB']:.1f} GB |"
         )
     machine = next(iter(rows.values()))["machine"]
     return UTILITY.format(options="", cpu=machine["cpu"], cores=machine["cores"]) + "\n".join(lines) + "\n"
@@ -59,8 +60,8 @@ def step(result: dict) -> str:
 
     python benchmarks/step.py --json benchmarks/results/step.json
 
-{machine["cpu"]}, {machine["cores"]} cores, JAX {machine["jax"]}, {machine["date"]}. The rival is `vmap(grad)` through the
-solve, with kymatio's JAX frontend for ScatterNet, 28 x 28 pixels. The difference is against the rival in float64.
+{machine["cpu"]}, {machine["cores"]} cores, JAX {machine["jax"]}, {machine["date"]}. The rival is `vmap(grad)` through
+the solve, with kymatio's JAX frontend for ScatterNet, 28 x 28 pixels. The difference is against it in float64.
 
 | features | m | B | ours | vmap(grad) | ratio | peak memory, ours | relative difference |
 | --- | --- | --- | --- | --- | --- | --- | --- |

@@ -58,9 +58,10 @@ def demo(
                 release.encoded,
                 release.soft,
                 features,
-                release.recipe["ridge"],
+                RIDGE,
                 x_test,
                 c_test,
+                seeds=SEEDS,
                 progress=report,
             )
         guarantees[name], releases[name] = str(release.guarantee), release

@@ -194,12 +194,12 @@ def _pull(bank: Bank, phases: Wavelets, S: Float[Array, "n K h w"]) -> Float[Arr
     return x.transpose(2, 0, 1)
 
 
-def _wavelets(ψ: Convolution, x: Float[Array, "*l H W n"]) -> Complex:
+def _wavelets(ψ: Convolution, x: Float[Array, "*l1 H W n"]) -> Complex:
     """x * ψ_l, subsampled, for each angle l."""
     X = _separable(ψ.analysis, x)
     k, M1, M2 = ψ.mixing.shape[-3:]
 
-    def part(odd: int) -> Float[Array, "L *l m1 m2 n"]:
+    def part(odd: int) -> Float[Array, "L *l1 m1 m2 n"]:
         # A sum of a few terms, written out: XLA makes one pass over memory of it.
         y: Array | float = 0.0
         for a, f, a2 in np.ndindex(k, 2, k):
@@ -211,11 +211,11 @@ def _wavelets(ψ: Convolution, x: Float[Array, "*l H W n"]) -> Complex:
     return part(0), part(1)
 
 
-def _wavelets_transposed(ψ: Convolution, Y: Complex) -> Float[Array, "*l H W n"]:
+def _wavelets_transposed(ψ: Convolution, Y: Complex) -> Float[Array, "*l1 H W n"]:
     Z = [_transposed(ψ.synthesis, part) for part in Y]
     L, _, k = ψ.mixing.shape[:3]
 
-    def group(a: int, a2: int) -> Float[Array, "*l M1 M2 n"]:
+    def group(a: int, a2: int) -> Float[Array, "*l1 M1 M2 n"]:
         x: Array | float = 0.0
         for l, odd, f in np.ndindex(L, 2, 2):
             m = ψ.mixing[l, odd, a, f, a2, ..., None]

@@ -52,10 +52,10 @@ def test_derivative_is_autodiff_and_finite_everywhere(depth, b_std, dtype):
     with jax.enable_x64(dtype == "float64"):
         kernel = FCNTK(depth, b_std=b_std)
         x = points(dtype)
-        k, k_s, k_q = kernel.derivative(x, x)
+        k, k_s, k_q = jax.jit(kernel.derivative)(x, x)
         c = jnp.asarray(np.random.default_rng(1).standard_normal(k.shape), dtype)
         structured = (c * k_s).T @ x + 2 * jnp.sum(c * k_q, axis=0)[:, None] * x
-        autodiff = jax.grad(lambda z: jnp.vdot(c, kernel(x, z)))(x)
+        autodiff = jax.jit(jax.grad(lambda z: jnp.vdot(c, kernel(x, z))))(x)
         for a in (k, k_s, k_q, structured, autodiff):
             assert a.dtype == dtype
             assert bool(jnp.isfinite(a).all())
@@ -71,7 +71,7 @@ def test_derivative_is_the_slope(depth):
     kernel = FCNTK(depth)
     r = np.random.default_rng(1)
     x, z, v = (jnp.asarray(r.standard_normal((5, 7))) for _ in range(3))
-    _, k_s, k_q = kernel.derivative(x, z)
+    _, k_s, k_q = jax.jit(kernel.derivative)(x, z)
     slope = k_s * (x @ v.T) + 2 * k_q * jnp.sum(z * v, axis=1)
     h = 1e-6
     np.testing.assert_allclose(slope, (kernel(x, z + h * v) - kernel(x, z - h * v)) / (2 * h), rtol=1e-6)
@@ -87,7 +87,7 @@ def test_diagonal_is_the_diagonal(depth):
     g = jax.vmap(jax.grad(lambda x: kernel.diagonal(x[None])[0][0]))(x)
     np.testing.assert_allclose(2 * dk[:, None] * x, g, rtol=1e-12)
     # k(x, x) by way of the whole matrix has both arguments move: the cusp does not show.
-    through = jax.vmap(jax.grad(lambda x: kernel(x[None], x[None])[0, 0]))(x)
+    through = jax.jit(jax.vmap(jax.grad(lambda x: kernel(x[None], x[None])[0, 0])))(x)
     np.testing.assert_allclose(through, g, rtol=1e-6, atol=1e-12)
 
 

@@ -79,7 +79,7 @@ def test_batches_of_batches():
     x, c = images(φ.shape, 6), normal((4, 6, φ.dim))
     S, pull = jax.vjp(φ, x)
     np.testing.assert_allclose(jax.vmap(φ)(x.reshape(2, 3, *φ.shape)).reshape(S.shape), S, atol=1e-6)
-    expected = jnp.stack([pull(ci)[0] for ci in c])
+    expected = jnp.stack([jax.jit(pull)(ci)[0] for ci in c])
     np.testing.assert_allclose(jax.vmap(lambda c: pull(c)[0])(c), expected, atol=1e-5)
 
     def at(x, c):
@@ -108,8 +108,7 @@ def test_finite_where_the_modulus_or_a_norm_vanishes(options):
     φ = Scattering(shape, L=2, **options)
     generic = images(shape, 1)
     x = jnp.concatenate([jnp.zeros((1, *shape)), jnp.ones((1, *shape)), generic, generic, generic * 1e-30])
-    S, pull = jax.vjp(φ, x)
-    (g,) = pull(jnp.ones_like(S))
+    S, g = jax.jit(lambda x: (φ(x), jax.grad(lambda x: jnp.sum(φ(x)))(x)))(x)
     assert bool(jnp.isfinite(S).all())
     assert bool(jnp.isfinite(g).all())
     np.testing.assert_array_equal(S[2], S[3])
