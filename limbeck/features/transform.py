@@ -17,11 +17,10 @@ from jaxtyping import Array, Float
 
 from limbeck.features.wavelets import Bank, Convolution, bank
 
-# Planes, or cotangents, that go through together, and the vector width that their number is rounded up to.
+# Planes, or cotangents, that go through together.
 BLOCK = 32
-LANES = 8
-# Up to so many planes, the backward pass finds the forward pass's wavelet transforms (300 kB for a plane of
-# 28 x 28 pixels) in the processor's cache. Beyond, it is as fast to compute them again, block by block.
+# Up to so many planes the backward pass keeps the forward pass's wavelet transforms, 270 kB for a plane of
+# 28 x 28 pixels. Beyond, it computes them again, block by block: it takes as long, and no memory.
 KEEP = 64
 
 # x * ψ_l, its real and its imaginary parts, for all angles l2, l1 at once (those of the last layer first).
@@ -116,8 +115,6 @@ def _to_blocks(x: Float[Array, "n ..."]) -> Float[Array, "blocks size ..."]:
     n = len(x)
     blocks = max(1, -(-n // BLOCK))
     size = -(-n // blocks)
-    if size > LANES:
-        size = -(-size // LANES) * LANES
     x = jnp.pad(x, ((0, blocks * size - n), *((0, 0),) * (x.ndim - 1)))
     return x.reshape(blocks, size, *x.shape[1:])
 

@@ -60,9 +60,9 @@ def test_derivative_is_autodiff_and_finite_everywhere(depth, b_std, dtype):
             assert a.dtype == dtype
             assert bool(jnp.isfinite(a).all())
         np.testing.assert_allclose(k, kernel(x, x), rtol=1e-5, atol=1e-7)
-        # k_s and k_q are large between near points, and nearly cancel.
-        scale = float(jnp.abs(c * k_s).max())
-        np.testing.assert_allclose(structured, autodiff, atol=20 * float(jnp.finfo(dtype).eps) * scale)
+        # Between near points k_s and k_q are large and nearly cancel, and the angle is known to √ε only.
+        rounding = 20 * float(jnp.finfo(dtype).eps) * float(jnp.abs(c * k_s).max())
+        np.testing.assert_allclose(structured, autodiff, atol=max(1e-5, rounding))
 
 
 @pytest.mark.parametrize("depth", [1, 2])
