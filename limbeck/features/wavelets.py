@@ -2,8 +2,10 @@
 
 A convolution with a wavelet, followed by subsampling, is linear and nearly diagonal in Fourier. For images
 this small a matrix product takes about as long as XLA's FFT on a CPU, and it stays real, takes padding and
-cropping for nothing, and lets the planes be the last axis; so each stage is written as real products. Along one axis of length n, of which subsampling by k keeps m = n/k, the basis is cosines
-and sines in k groups (a), each with the frequencies that fold onto 0 .. m/2 of the output:
+cropping for nothing, and lets the planes be the last axis; so each stage is written as real products.
+
+Along one axis of length n, of which subsampling by k keeps m = n/k, the basis is cosines and sines in k
+groups (a), each with the frequencies that fold onto 0 .. m/2 of the output:
 
     ω_a(b) = m ⌈a/2⌉ + (-1)^a b,      group a = (cos ω_a(0), .., cos ω_a(m/2), sin ω_a(m/2), .., sin ω_a(0))
 
