@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, Num
 
 from limbeck.errors import RequestError
 from limbeck.features.base import FeatureMap
+from limbeck.features.parallel import in_parallel
 
 
 def features_of(
@@ -17,7 +18,7 @@ def features_of(
     chunk: int = 128,
     progress: Callable[[int, int], None] | None = None,
 ) -> Float[np.ndarray, "n F"]:
-    """φ(x) on the host, in float32, with the memory of one chunk beside the result.
+    """φ(x) on the host, in float32, with the memory of a chunk a core beside the result.
 
     All chunks have one shape (the last is padded with zeros, which are dropped), so φ is compiled once,
     and an example's features do not depend on how many there are.
@@ -33,12 +34,15 @@ def features_of(
         raise RequestError(f"chunk must be at least 1; {chunk} was given")
     n = len(x)
     features = np.empty((n, φ.dim), np.float32)
-    block = np.zeros((chunk, *x.shape[1:]), np.float32)
-    for start in range(0, n, chunk):
+
+    def fill(start: int) -> int:
         stop = min(start + chunk, n)
+        block = np.zeros((chunk, *x.shape[1:]), np.float32)
         block[: stop - start] = x[start:stop]
-        block[stop - start :] = 0
         features[start:stop] = np.asarray(_apply(φ, jnp.asarray(block)))[: stop - start]
+        return stop
+
+    for stop in in_parallel(fill, range(0, n, chunk)):
         if progress is not None:
             progress(stop, n)
     return features

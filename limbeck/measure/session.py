@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike
 
+from limbeck.features.parallel import in_parallel
 from limbeck.measure.clipping import clipped_sum
 from limbeck.measure.records import Records
 from limbeck.privacy.journal import Journal
@@ -121,10 +122,11 @@ class Session:
         rounds = -(-len(units) // self._chunk)
         size = -(-len(units) // rounds)  # even chunks, at most the one asked for
         units = np.pad(units, (0, rounds * size - len(units)), constant_values=-1)
-        total = np.zeros(())
-        for chunk in units.reshape(rounds, size):
-            inputs, targets = self._records.batch(chunk)
-            total = total + np.asarray(_clipped_chunk(query, inputs, targets, measurement.clip), np.float64)
+
+        def clipped(chunk: np.ndarray) -> np.ndarray:
+            return np.asarray(_clipped_chunk(query, *self._records.batch(chunk), measurement.clip), np.float64)
+
+        total = sum(in_parallel(clipped, units.reshape(rounds, size)), start=np.zeros(()))
         noise = self._stream.normal(total.shape) * (measurement.sigma * measurement.clip)
         return ((total + noise) / sampling.expected).astype(np.float32)
 
