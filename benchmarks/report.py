@@ -91,8 +91,9 @@ def scattering(result: dict) -> str:
 
     python benchmarks/scattering.py {options} --json benchmarks/results/scattering.json
 
-{result["cpu"]}, {result["cores"]} cores, {result["date"][:10]}. Against kymatio's JAX frontend, both jitted, one call at
-a time. **The aim of 3x is missed.** (Over many chunks Limbeck runs a chunk on each core; that is not in these figures.)
+{result["cpu"]}, {result["cores"]} cores, {result["date"][:10]}. Against kymatio's JAX frontend, both
+jitted, one call at a time. **The aim of 3x is missed.** (Over many chunks Limbeck runs a chunk on each core; that is
+not in these figures.)
 
 | images | work | kymatio | ours | ratio |
 | --- | --- | --- | --- | --- |
