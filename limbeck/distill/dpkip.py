@@ -72,7 +72,7 @@ class DPKIP:
     clip: Literal["pixels"] = "pixels"
     clip_norm: float = 1e-2
     batch: int | Literal["full"] = 500
-    epochs: float = 10
+    epochs: float = 2
     learning_rate: float = 0.1
     ridge: float = 1e-3
     optimiser: Optimiser = "adam"
