@@ -67,9 +67,9 @@ def demo(
         guarantees[name], releases[name] = str(release.guarantee), release
 
     out.mkdir(parents=True, exist_ok=True)
-    for name, release in releases.items():
+    for release in releases.values():
         if release.guarantee.status == "private":
-            release.save(out / f"release-eps{model_epsilon(name):g}", force=force)
+            release.save(out / f"release-eps{release.recipe['epsilon']:g}", force=force)
     chosen = np.concatenate([np.flatnonzero(c == k)[:PER_CLASS] for k in range(len(schema.classes))])
     _pictures(out / "digits.png", {"real": schema.decode(x[chosen]), **{n: r.x for n, r in releases.items()}})
     _plot(out / "accuracy.png", rows)
@@ -81,10 +81,6 @@ def demo(
     output.print(score_table(rows, guarantees))
     output.print(f"look at {out}: digits.png, accuracy.png, and a release per private row", highlight=False)
     errors.print(f"next: limbeck verify {out}/release-eps1", highlight=False)
-
-
-def model_epsilon(name: str) -> float:
-    return float(name.rsplit(" ", 1)[1])
 
 
 def _pictures(path: Path, sets: dict[str, np.ndarray]) -> None:

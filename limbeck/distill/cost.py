@@ -10,6 +10,7 @@ from limbeck.distill.dpkip import DPKIP
 from limbeck.distill.inducing import MEASUREMENT, features_for, random_support
 from limbeck.errors import RequestError
 from limbeck.features import FeatureMap
+from limbeck.features.parallel import WORKERS
 from limbeck.measure import Records, Session, SupportGradient
 from limbeck.privacy.plan import FullBatch, Measurement, Plan
 
@@ -17,13 +18,13 @@ OVERHEAD = 600 * 2**20  # the interpreter, JAX and its compiled code
 
 
 def expected_memory(model: DPKIP, n: int) -> int:
-    """Bytes at the peak: records and their features, and one chunk of gradients. Flat in the batch size."""
+    """Bytes at the peak: records and their features, and a chunk of gradients a worker. Flat in the batch size."""
     features = features_for(model.features, model.schema)
     D = int(np.prod(model.schema.shape))
     F = features.dim if isinstance(features, FeatureMap) else D
     m = model.per_class * len(model.schema.classes)
     records = n * (D + (F if isinstance(features, FeatureMap) else 0))
-    chunk = model.chunk * (4 * m * D + 3 * m * m + 4 * F)
+    chunk = WORKERS * model.chunk * (4 * m * D + 3 * m * m + 4 * F)
     return OVERHEAD + 4 * (records + chunk + 6 * m * D + 2 * m * F)
 
 

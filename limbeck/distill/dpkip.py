@@ -93,7 +93,7 @@ class DPKIP:
         """What will be measured of n units, with the noise that (epsilon, delta) asks for. Reads no data."""
         check_privacy(self.epsilon, self.delta)
         batch = n if self.batch == "full" else min(int(self.batch), n)
-        check_sizes(self.per_class, self.schema, batch, n)
+        check_sizes(self.per_class, batch, n)
         steps = max(1, round(self.epochs * n / batch))
         sampling = FullBatch(n=n) if batch == n else Poisson.of(n, batch, steps, self.delta)
         measurement = Measurement(name=MEASUREMENT, sampling=sampling, steps=steps, clip=self.clip_norm, sigma=1)

@@ -79,7 +79,7 @@ def features_for(features: str | FeatureMap | Kernel, schema: ImageSchema) -> Fe
     return named(features, schema.shape) if isinstance(features, str) else features
 
 
-def check_sizes(per_class: int, schema: ImageSchema, batch: int, n: int) -> None:
+def check_sizes(per_class: int, batch: int, n: int) -> None:
     if per_class < 1:
         raise RequestError(f"{per_class} images a class were asked for; at least 1 is needed.")
     if batch < 1:

@@ -67,7 +67,7 @@ class KIP:
 
     def fit(self, records: Records, *, progress: Progress | None = None) -> "KIP":
         batch = min(self.batch, records.n)
-        check_sizes(self.per_class, self.schema, batch, records.n)
+        check_sizes(self.per_class, batch, records.n)
         features = features_for(self.features, self.schema)
         records.prepare(features)
         seed = public_seed() if self.init_seed is None else self.init_seed

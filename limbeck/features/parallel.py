@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+WORKERS = min(4, os.cpu_count() or 1)  # each holds a chunk: more cores are left to the chunks' own products
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -18,5 +20,5 @@ def in_parallel(f: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[
     for first in waiting:
         yield f(first)
         break
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(WORKERS) as pool:
         yield from pool.map(f, waiting)

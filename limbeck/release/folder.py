@@ -15,7 +15,7 @@ from limbeck.errors import RequestError
 from limbeck.privacy.guarantee import Guarantee
 from limbeck.privacy.plan import Plan
 from limbeck.release.card import card
-from limbeck.release.certificate import Certificate, certificate, digest_of
+from limbeck.release.certificate import Certificate, certificate, digest_of, plan_of
 from limbeck.release.pictures import write_pictures
 from limbeck.release.verify import file_digest
 
@@ -128,7 +128,8 @@ def load(path: str | Path) -> Release:
     else:
         guarantee = Guarantee("none" if stated.status == "private" else stated.status)
     _, c = schema.encode(np.full((len(y), *schema.shape), schema.low), y)
-    return Release(schema, x, schema.labels(c), soft, guarantee, recipe)
+    plan = plan_of(stated) if stated.measurements else None
+    return Release(schema, x, schema.labels(c), soft, guarantee, recipe, plan)
 
 
 def check_free(path: Path, force: bool) -> None:

@@ -46,14 +46,13 @@ def write_pictures(folder: Path, schema: ImageSchema, x: np.ndarray, labels: np.
     (folder / "index.csv").write_text(index.getvalue(), encoding="utf-8")
 
 
-def grid(x: np.ndarray, columns: int, *, scale: int = 1, own_range: bool = True) -> Image.Image:
-    """Images (n, H, W, C) side by side, `columns` a row, each scaled to its own range by default."""
-    low, high = float(np.min(x)), float(np.max(x))
+def grid(x: np.ndarray, columns: int, *, scale: int = 1) -> Image.Image:
+    """Images (n, H, W, C) side by side, `columns` a row, each scaled to its own range."""
     n, h, w, _ = x.shape
     rows = -(-n // columns)
     sheet = Image.new("RGB", (columns * (w + 1) + 1, rows * (h + 1) + 1), "white")
     for i, image in enumerate(x):
-        bounds = (float(image.min()), float(image.max())) if own_range else (low, high)
+        bounds = float(image.min()), float(image.max())
         at = (1 + (i % columns) * (w + 1), 1 + (i // columns) * (h + 1))
         sheet.paste(picture(image, *bounds).convert("RGB"), at)
     return sheet.resize((sheet.width * scale, sheet.height * scale), Image.Resampling.NEAREST)

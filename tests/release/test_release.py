@@ -74,6 +74,12 @@ def test_what_is_loaded_is_what_was_saved(saved):
     assert np.allclose(loaded.encoded, original.encoded, atol=1e-5)
 
 
+def test_a_loaded_release_can_be_saved_again(saved, tmp_path):
+    again = load(saved).save(tmp_path / "again")
+    assert not verify(again)
+    assert load(again).guarantee == load(saved).guarantee
+
+
 def test_the_card_says_what_is_promised_and_how_to_use_it(saved):
     text = (saved / "README.md").read_text()
     assert text.startswith("---\n")
