@@ -20,6 +20,7 @@ def facts() -> dict:
         "date": datetime.date.today().isoformat(),
         "cpu": cpu,
         "cores": os.cpu_count(),
+        "load_average": round(os.getloadavg()[0], 2),
         "python": platform.python_version(),
         **{name: version(name) for name in ("limbeck", "jax", "numpy", "kymatio", "dp-accounting")},
     }

@@ -1,18 +1,25 @@
 """Kymatio's Morlet filter bank, as the small real matrices that a scattering transform multiplies by.
 
 A convolution with a wavelet, followed by subsampling, is linear and nearly diagonal in Fourier. For images
-this small a matrix product takes about as long as XLA's FFT on a CPU, and it stays real, takes padding and
+this small a matrix product takes less time than XLA's FFT on a CPU, and it stays real, takes padding and
 cropping for nothing, and lets the planes be the last axis; so each stage is written as real products.
 
-Along one axis of length n, of which subsampling by k keeps m = n/k, the basis is cosines and sines in k
-groups (a), each with the frequencies that fold onto 0 .. m/2 of the output:
+**Mirrored pixels.** An axis of n points (n is even) has a centre c, and its pixels are held in pairs c ± v:
+a sign and an offset v. The sum and the difference of a pair (a butterfly) are the even and the odd part of the
+signal about c. Cosines about c see the even part only, sines the odd one: a product by n x n is two products by
+about n/2 x n/2. If c lies between two pixels, v = 1/2, 3/2, .., (n-1)/2. If c is a pixel, v = 0, 1, .., n/2, and
+c and c + n/2, their own mirrors, are held twice with half a weight each. The centre of the coarsest grid that
+wavelets are subsampled to is -1/2; those of the finer ones are the same point of the image.
 
-    ω_a(b) = m ⌈a/2⌉ + (-1)^a b,      group a = (cos ω_a(0), .., cos ω_a(m/2), sin ω_a(m/2), .., sin ω_a(0))
+**Slots.** Where subsampling by k keeps m = n/k points, the basis is cosines and sines in k groups (a), each with
+the frequencies that fold onto b = 0 .. m/2 of the output:
 
-In that order a cosine's sine is at its mirror place. A convolution takes places (b, c) and mirrors of the
-input's groups to places (b, c) of the output, and mixes nothing else: the real part of a real image's
-convolution keeps the parity under u -> -u (both axes mirrored, or neither), the imaginary part changes it
-(one axis mirrored). Frequencies that occur twice, and sines that vanish, are rows of zeros.
+    ω_a(b) = m ⌈a/2⌉ + (-1)^a b,      group a, parity q = 0: cos ω_a(b) (u - c),   q = 1: sin ω_a(b) (u - c)
+
+A convolution takes slots (b, b') of the input's groups to slots (b, b') of the output, and mixes nothing else:
+the real part of a real image's convolution keeps the parity under u -> 2c - u (both axes change theirs, or
+neither), the imaginary part changes it (one axis does). Frequencies that occur twice, and cosines or sines that
+vanish, are zeros.
 """
 
 from functools import lru_cache
@@ -23,21 +30,52 @@ from jaxtyping import Complex, Float, Int
 
 from limbeck.errors import RequestError
 
+# Along either axis: a matrix for each block of the axis (its parities), or one for the whole axis.
+Matrices = tuple[Float[np.ndarray, "p r1 c1"], Float[np.ndarray, "p r2 c2"]]
+
+
+class Grid(NamedTuple):
+    """The points of an axis, as pairs about a centre."""
+
+    n: int
+    c: float
+
+    @property
+    def v(self) -> Float[np.ndarray, " V"]:
+        return np.arange(self.n // 2) + 0.5 if self.c % 1 else np.arange(self.n // 2 + 1.0)
+
+    @property
+    def pixels(self) -> Int[np.ndarray, "2 V"]:
+        """Where c + v and c - v are."""
+        return np.rint(self.c + np.stack([self.v, -self.v])).astype(int) % self.n
+
+    @property
+    def weight(self) -> Float[np.ndarray, " V"]:
+        plus, minus = self.pixels
+        return np.where(plus == minus, 0.5, 1)
+
+    @property
+    def slots(self) -> Int[np.ndarray, "2 B"]:
+        """The frequencies whose cosines (0), and sines (1), are the basis of this grid."""
+        b = np.arange(len(self.v))
+        return np.stack([b, b + 1]) if self.c % 1 else np.stack([b, b])
+
 
 class Convolution(NamedTuple):
     """Convolve with a family of L wavelets and subsample, as real matrices.
 
-    `analysis` takes each axis into the basis above (reflection padding included), `synthesis` back from
-    that of the output. In between, the coefficients of x * ψ_l at places (b, c) are
+    `analysis` takes the even and odd parts of each axis (or the image, reflection padding included) into the
+    basis above; `synthesis` takes parities o, o' of the output's basis to even and odd parts. In between, the
+    coefficients of x * ψ_l are, at each of the slots (b, b') that parities o, o' have in the output,
 
-        Σ_{a, f, a'} mixing[l, part, a, f, a', b, c] X[a, b or its mirror if f; a', c or its mirror if f']
+        Σ_{f, a, a'} mixing[l, part, f, a, a', o, b, o', b'] X[q, a, b, q', a', b'],   q = o ^ f, q' = o' ^ f ^ part
 
-    where part is 0 for the real one, 1 for the imaginary one, and f' = f xor part.
+    where part is 0 for the real one, 1 for the imaginary one.
     """
 
-    analysis: tuple[Float[np.ndarray, "N1 H"], Float[np.ndarray, "N2 W"]]
-    mixing: Float[np.ndarray, "L 2 k 2 k M1 M2"]
-    synthesis: tuple[Float[np.ndarray, "m1 M1"], Float[np.ndarray, "m2 M2"]]
+    analysis: Matrices
+    mixing: Float[np.ndarray, "L 2 2 k k 2 B1 2 B2"]
+    synthesis: Matrices
 
 
 class Bank(NamedTuple):
@@ -47,8 +85,8 @@ class Bank(NamedTuple):
     does so for the image itself. `first[j1]` and `second[j1, j2]` are the wavelets of the two layers.
     """
 
-    low_pass_0: tuple[Float[np.ndarray, "h H"], Float[np.ndarray, "w W"]]
-    low_pass: tuple[tuple[Float[np.ndarray, "h m1"], Float[np.ndarray, "w m2"]], ...]
+    low_pass_0: Matrices
+    low_pass: tuple[Matrices, ...]
     first: tuple[Convolution, ...]
     second: dict[tuple[int, int], Convolution]
 
@@ -69,25 +107,28 @@ def bank(H: int, W: int, J: int, L: int) -> Bank:
     size = compute_padding(H, W, J)
     filters = filter_bank(*size, J, L)
     pad = tuple(_reflection(n, padded) for n, padded in zip((H, W), size, strict=True))
-    same = tuple(tuple(np.eye(n >> j) for n in size) for j in range(J))
+    grids = [tuple(Grid(n >> j, -(2.0 ** (J - 2 - j))) for n in size) for j in range(J)]
 
     def psi(j: int, level: int) -> Float[np.ndarray, "L n1 n2"]:
         return np.stack([f["levels"][level] for f in filters["psi"] if f["j"] == j]).astype(np.float64)
 
-    low_pass: list[tuple[np.ndarray, np.ndarray]] = []
-    for j, level in enumerate(filters["phi"]["levels"]):
-        φ = np.asarray(level, np.float64)  # separable: a Gaussian, masked and folded axis by axis
-        k = 2 ** (J - j)
-        low_pass.append((_low_pass(φ[:, 0], k), _low_pass(φ[0] / φ[0, 0], k)))
+    def separate(φ: Float[np.ndarray, "n1 n2"]) -> tuple[Float[np.ndarray, " n1"], Float[np.ndarray, " n2"]]:
+        return φ[:, 0], φ[0] / φ[0, 0]  # a Gaussian, masked and folded axis by axis
+
+    low_pass = [
+        tuple(_low_pass(φ, 2 ** (J - j)) for φ in separate(np.asarray(level, np.float64)))
+        for j, level in enumerate(filters["phi"]["levels"])
+    ]
     return _float32(
         Bank(
-            low_pass_0=tuple(P @ E for P, E in zip(low_pass[0], pad, strict=True)),
-            low_pass=tuple(low_pass),
-            first=tuple(_convolution(psi(j, 0), 2**j, pad) for j in range(J)),
+            low_pass_0=tuple((P @ E)[None] for P, E in zip(low_pass[0], pad, strict=True)),
+            low_pass=tuple(
+                (_on_pairs(P1, grid1)[None], _on_pairs(P2, grid2)[None])
+                for (P1, P2), (grid1, grid2) in zip(low_pass, grids, strict=False)
+            ),
+            first=tuple(_convolution(psi(j, 0), grids[0], grids[j], pad) for j in range(J)),
             second={
-                (j1, j2): _convolution(psi(j2, j1), 2 ** (j2 - j1), same[j1])
-                for j1 in range(J)
-                for j2 in range(j1 + 1, J)
+                (j1, j2): _convolution(psi(j2, j1), grids[j1], grids[j2]) for j1 in range(J) for j2 in range(j1 + 1, J)
             },
         )
     )
@@ -113,38 +154,50 @@ def _low_pass(φ_hat: Float[np.ndarray, " n"], k: int) -> Float[np.ndarray, "h n
     return kernel[(u[:, None] - np.arange(n)) % n]
 
 
-def _frequencies(n: int, k: int) -> Int[np.ndarray, "k B"]:
+def _on_pairs(A: Float[np.ndarray, "r n"], grid: Grid) -> Float[np.ndarray, "r pairs"]:
+    """A matrix that multiplies pixels, as one that multiplies pairs of them."""
+    return (A[:, grid.pixels] * grid.weight).reshape(len(A), -1)
+
+
+def _frequencies(n: int, k: int) -> Int[np.ndarray, "k S"]:
     m = n // k
     a, b = np.ogrid[:k, : m // 2 + 1]
     return (a + 1) // 2 * m + (-1) ** a * b
 
 
-def _basis(n: int, k: int) -> Float[np.ndarray, "k 2 B n"]:
+def _basis(grid: Grid, k: int) -> Float[np.ndarray, "k 2 S n"]:
     """Cosines and sines by group, parity and b, orthonormal but for rows of zeros."""
+    n, c = grid
     ω = _frequencies(n, k)
-    angle = 2 * np.pi / n * ω[..., None] * np.arange(n)
-    edge = (ω == 0) | (2 * ω == n)
+    angle = 2 * np.pi / n * ω[..., None] * (np.arange(n) - c)
+    R = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    norm = np.linalg.norm(R, axis=-1)
     again = np.array([[ω[a, b] in ω[:a, b] for b in range(ω.shape[1])] for a in range(k)])
-    cos = np.cos(angle) * np.where(again, 0, np.sqrt(np.where(edge, 1, 2) / n))[..., None]
-    sin = np.sin(angle) * np.where(again | edge, 0, np.sqrt(2 / n))[..., None]
-    return np.stack([cos, sin], axis=1)
+    zero = (norm < 1e-6) | again[:, None]
+    return np.where(zero[..., None], 0, R / np.where(zero, 1, norm)[..., None])
 
 
-def _in_order(R: Float[np.ndarray, "k 2 B n"]) -> Float[np.ndarray, "M n"]:
-    return np.concatenate([R[:, 0], R[:, 1, ::-1]], axis=1).reshape(-1, R.shape[-1])
-
-
-def _convolution(ψ_hat: Float[np.ndarray, "L n1 n2"], k: int, pad: tuple[np.ndarray, ...]) -> Convolution:
+def _convolution(
+    ψ_hat: Float[np.ndarray, "L n1 n2"],
+    grids: tuple[Grid, ...],
+    grids_out: tuple[Grid, ...],
+    pad: tuple[np.ndarray, ...] | None = None,
+) -> Convolution:
+    k = grids[0].n // grids_out[0].n
     analysis, synthesis, before, after, frequencies = [], [], [], [], []
-    for n, E in zip(ψ_hat.shape[1:], pad, strict=True):
-        R, R_out = _basis(n, k), _basis(n // k, 1)
-        analysis.append(_in_order(R) @ E)
-        synthesis.append(_in_order(R_out).T)
+    for axis, (grid, out) in enumerate(zip(grids, grids_out, strict=True)):
+        R, R_out = _basis(grid, k), _basis(out, 1)[0]
+        by_parity = R.swapaxes(0, 1).reshape(2, -1, grid.n)
+        if pad is None:
+            analysis.append(by_parity[..., grid.pixels[0]] * grid.weight)
+        else:
+            analysis.append(by_parity.reshape(1, -1, grid.n) @ pad[axis])
+        synthesis.append(np.stack([R_out[o, b][:, out.pixels[0]].T for o, b in enumerate(out.slots)]))
         # The 2k frequencies ±ω_a(b) that fold onto ±b, and how often each occurs among them.
-        ω = np.concatenate([_frequencies(n, k), -_frequencies(n, k)]) % n
+        ω = np.concatenate([_frequencies(grid.n, k), -_frequencies(grid.n, k)]) % grid.n
         weight = 1 / (ω[:, None] == ω[None]).sum(axis=1)
         before.append(_fourier(R, ω))
-        after.append(_fourier(R_out, ω)[0].conj() * weight / n)
+        after.append(_fourier(R_out[None], ω)[0].conj() * weight / grid.n)
         frequencies.append(ω)
     ω1, ω2 = frequencies
     ψ = ψ_hat[:, ω1[:, None, :, None], ω2[None, :, None, :]]  # l x y b c
@@ -152,16 +205,15 @@ def _convolution(ψ_hat: Float[np.ndarray, "L n1 n2"], k: int, pad: tuple[np.nda
     # group i, parity q of the input, parity o of the output; j, r, p on the second axis.
     half = np.einsum("lxybc,oxb,iqxb->lybcoiq", ψ, after[0], before[0], optimize=True)
     full = np.einsum("lybcoiq,pyc,jryc->lijoqprbc", half, after[1], before[1], optimize=True)
-    mixing = np.empty((len(ψ), 2, k, 2, k, *(len(A) // k for A in analysis)))
+    slots = [out.slots for out in grids_out]
+    mixing = np.empty((len(ψ), 2, 2, k, k, 2, slots[0].shape[1], 2, slots[1].shape[1]))
     for part, f, o, p in np.ndindex(2, 2, 2, 2):
         M = (full.real, full.imag)[part][:, :, :, o, o ^ f, p, p ^ f ^ part]
-        B, C = M.shape[-2:]
-        rows, columns = (slice(0, B), slice(2 * B - 1, B - 1, -1))[o], (slice(0, C), slice(2 * C - 1, C - 1, -1))[p]
-        mixing[:, part, :, f, :, rows, columns] = M
+        mixing[:, part, f, :, :, o, :, p] = M[..., slots[0][o][:, None], slots[1][p]]
     return Convolution((analysis[0], analysis[1]), mixing, (synthesis[0], synthesis[1]))
 
 
-def _fourier(R: Float[np.ndarray, "k 2 B n"], ω: Int[np.ndarray, "x B"]) -> Complex[np.ndarray, "k 2 x B"]:
+def _fourier(R: Float[np.ndarray, "k 2 S n"], ω: Int[np.ndarray, "x S"]) -> Complex[np.ndarray, "k 2 x S"]:
     """Fourier coefficients of the functions of each b at that b's frequencies."""
     n = R.shape[-1]
     return np.einsum("iqbu,xbu->iqxb", R, np.exp(-2j * np.pi / n * ω[..., None] * np.arange(n)))
