@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint types layers clean install
+.PHONY: demo test mutants database lint types layers clean install
 
 install: $(STAMP)
 
@@ -15,8 +15,18 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP)  ## distil handwritten digits, with and without privacy; writes demo/
 	$(BIN)/limbeck demo --out demo --force
 
-test: $(STAMP) lint types layers  ## everything that CI runs
+test: $(STAMP) database lint types layers  ## everything that CI runs
 	$(BIN)/pytest -n 2
+
+mutants: $(STAMP)  ## broken mechanisms, each with the test that catches it
+	$(BIN)/python -m tests.mutants
+
+# The ledger's tests start a PostgreSQL server of their own; where there is none and we may, it is installed.
+database:
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null \
+	  || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	       && apt-get update -qq && apt-get install -y -qq --no-install-recommends postgresql; } \
+	  || echo "no PostgreSQL server: the ledger is tested on SQLite alone"
 
 lint: $(STAMP)
 	$(BIN)/ruff check limbeck tests benchmarks

@@ -46,10 +46,10 @@ def run(dataset: str, data_dir: Path, settings: dict, convnet: bool) -> dict:
     assert not problems, problems
     seconds = time.perf_counter() - begun
     test = load(dataset, "test", data_dir)
+    x_test, c_test = schema.encode(test.x.reveal(), test.y.reveal())
     features = named(settings["features"], schema.shape)
     scores = evaluate_support(
-        model.release_.encoded, model.release_.soft, features, model.ridge, *schema.encode(test.x, test.y),
-        convnet=convnet,
+        model.release_.encoded, model.release_.soft, features, model.ridge, x_test, c_test, convnet=convnet,
     )  # fmt: skip
     measured = model.plan_.measurements[0]
     return {

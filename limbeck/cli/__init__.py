@@ -48,4 +48,4 @@ def root(version: bool = typer.Option(False, "--version", help="Print the versio
 
 
 # Each module registers its command on `app`; none imports JAX before it is called.
-from limbeck.cli import check, data, demo, distill, evaluate, plan, predict, verify  # noqa: E402, F401
+from limbeck.cli import audit, check, data, demo, distill, evaluate, keys, ledger, plan, predict, verify  # noqa: E402, F401

@@ -2,15 +2,28 @@
 
 import json
 import os
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from limbeck.cli import app, options, source
+from limbeck.cli.charge import Charge
+from limbeck.cli.keys import signing_key
 from limbeck.cli.plan import summary, warn_delta
 from limbeck.cli.terminal import errors, output, progress
+from limbeck.data import Images, ImageSchema
 from limbeck.errors import RequestError
+from limbeck.files import private_folder
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    from limbeck.distill import DPKIP
+    from limbeck.privacy.plan import Plan
 
 
 @app.command()
@@ -35,9 +48,17 @@ def distill(
     optimiser: options.Optimiser = None,
     learn_labels: Annotated[bool, typer.Option("--learn-labels", help="Learn the labels too (kip).")] = False,
     relation: options.Relation = "zero-out",
+    noise: options.Noise = "normal",
     init_seed: options.InitSeed = None,
     seed: options.Seed = None,
     chunk: options.Chunk = None,
+    dataset: options.Dataset = None,
+    ledger: options.Ledger = None,
+    no_ledger: Annotated[bool, typer.Option("--no-ledger", help="Record nothing; the certificate says so.")] = False,
+    n: options.Count = None,
+    sign: Annotated[
+        Path | None, typer.Option("--sign", help="Sign with this key, NAME.key of `limbeck keys new`.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")] = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue an interrupted run; spends nothing twice.")
@@ -46,6 +67,7 @@ def distill(
 ) -> None:
     """Distil DATA into a small synthetic set under differential privacy, and write a release folder."""
     options.check_relation(relation)
+    options.check_noise(noise)
     common: dict[str, Any] = {
         "batch": batch, "epochs": epochs, "learning_rate": learning_rate, "ridge": ridge,
         "optimiser": optimiser, "init_seed": init_seed,
@@ -53,13 +75,15 @@ def distill(
     if method == "kip":
         if seed is not None or clip_norm is not None:
             raise RequestError("--seed and --clip-norm belong to private methods; kip has no noise and no clipping.")
+        if dataset is not None or ledger is not None:
+            raise RequestError("--dataset and --ledger belong to private methods; kip spends no budget: it keeps none.")
         common |= {"learn_labels": learn_labels}
     elif method == "dpkip":
         if learn_labels:
             raise RequestError("--learn-labels belongs to kip: dpkip keeps the labels fixed, which costs no budget.")
         common |= {
-            "epsilon": epsilon, "delta": delta, "clip_norm": clip_norm, "relation": relation, "seed": seed,
-            "chunk": chunk,
+            "epsilon": epsilon, "delta": delta, "clip_norm": clip_norm, "relation": relation, "noise": noise,
+            "seed": seed, "chunk": chunk,
         }  # fmt: skip
     else:
         raise RequestError(f"--method is {method!r}; dpkip or kip is expected.")
@@ -70,12 +94,19 @@ def distill(
 
     check_privacy(epsilon, delta)
     check_free(out, force)
+    key = signing_key(sign) if sign else None
     declared = source.declared(data, schema, tell=not as_json)
-    with progress(f"reading {data}"):
-        images = source.records(data, declared, data_dir=data_dir, labels=labels, resize=resize)
 
-    run = _kip if method == "kip" else _dpkip
-    release = run(declared, images, settings, out, force, resume, as_json)
+    def read() -> Images:
+        with progress(f"reading {data}"):
+            return source.records(data, declared, data_dir=data_dir, labels=labels, resize=resize)
+
+    if method == "kip":
+        release = _kip(declared, read, settings, out, force, resume, key)
+    else:
+        charge = Charge.of(data, dataset, ledger, no_ledger)
+        n = n or source.public_count(data)
+        release = _dpkip(declared, read, settings, charge, n, out, force, resume, as_json, key)
     if as_json:
         print(json.dumps({"out": str(out), "records": len(release), "guarantee": str(release.guarantee)}))
         return
@@ -84,55 +115,86 @@ def distill(
     output.print(f"next: limbeck verify {out}; limbeck evaluate {out} --test TEST", highlight=False)
 
 
-def _kip(schema, images, settings: dict, out: Path, force: bool, resume: bool, quiet: bool):
+def _kip(
+    schema: ImageSchema,
+    read: Callable[[], Images],
+    settings: dict,
+    out: Path,
+    force: bool,
+    resume: bool,
+    key: "Ed25519PrivateKey | None",
+):
     from limbeck.distill import KIP
     from limbeck.measure import Records
 
     if resume:
         raise RequestError("--resume belongs to private methods: kip spends nothing, so start it again.")
+    images = read()
     if settings.get("batch") == "full":
         settings["batch"] = len(images)
     errors.print("[bold red]kip gives no privacy guarantee[/]: treat its output as the data itself.")
     model = KIP(schema, **settings)
     with progress("distilling") as report:
         model.fit(Records(schema, images.x, images.y, images.units), progress=report)
-    model.release_.save(out, force=force)
+    model.release_.save(out, force=force, sign=key)
     return model.release_
 
 
-def _dpkip(schema, images, settings: dict, out: Path, force: bool, resume: bool, quiet: bool):
+def _dpkip(
+    schema: ImageSchema,
+    read: Callable[[], Images],
+    settings: dict,
+    charge: Charge,
+    n: int | None,
+    out: Path,
+    force: bool,
+    resume: bool,
+    quiet: bool,
+    key: "Ed25519PrivateKey | None",
+):
+    """Checked against the ledger before the data is read where n is public, charged before it is measured."""
     from limbeck.distill import DPKIP
-    from limbeck.distill.cost import check_memory
     from limbeck.measure import Records
     from limbeck.privacy.journal import Journal
 
     if settings.get("seed") is not None:
         errors.print("[bold red]not private: seeded.[/] Whoever knows the seed can subtract the noise.")
     model = DPKIP(schema, **settings)
+    fresh = None if resume else charge  # a run that is resumed has been charged
+    if fresh:
+        fresh.check_request(settings, schema.unit)
+    plan = _planned(model, n, fresh, quiet) if n else None
+    images = read()
     records = Records(schema, images.x, images.y, images.units)
-    check_memory(model, records.n)
-    warn_delta(model.delta, records.n)
-    with progress("planning"):
-        plan = model.plan(records.n)
-    if not quiet:
-        output.print(summary(plan))
+    if plan is None:
+        plan = _planned(model, records.n, fresh, quiet)
+    if records.n != plan.n:
+        raise RequestError(
+            f"the data holds {records.n} {schema.unit}s, and the plan is for {plan.n}: noise and sampling depend on "
+            "that number. Give it with --n, or leave --n out."
+        )
     work = work_folder(out)
-    request = {"plan": plan.model_dump(mode="json"), "schema": schema.model_dump(mode="json")}
-    request |= {k: v for k, v in model.recipe(plan).items() if k != "init_seed"} | {"data": images.source}
-    journal = Journal.resume(work / "run", request) if resume else Journal.start(work / "run", request)
+    request: dict[str, Any] = {"plan": plan.model_dump(mode="json"), "schema": schema.model_dump(mode="json")}
+    request |= {k: v for k, v in model.recipe(plan).items() if k != "init_seed"}
+    request |= {"data": images.source, "ledger": charge.request}
+    journal = Journal.resume(work / "run", request) if resume else Journal.start(private_folder(work) / "run", request)
+    recorded: dict[str, Any] | None = None
     try:
         model.init_seed = journal.remember("init_seed", model.init_seed)
         with progress("features") as report:
             records.prepare(model.resolved_features(), progress=report)
+        # From here on the run is charged; a crash before leaves a folder that nothing was measured in, and resuming
+        # it comes by here.
+        recorded = charge.reserve(journal.run, plan, records, out)
         with progress("distilling") as report:
             model.fit(records, plan=plan, journal=journal, progress=report)
-        model.release_.save(out, force=force)
-        journal.finish()
-        if not os.listdir(work):
-            work.rmdir()
+        release = replace(model.release_, ledger=recorded)
+        release.save(out, force=force, sign=key)
     except BaseException as error:
         journal.close()
-        if isinstance(error, KeyboardInterrupt):
+        if recorded is None and not resume:
+            _discard(work)
+        if isinstance(error, KeyboardInterrupt) and recorded is not None:
             errors.print(
                 f"\nstopped; what has been measured is kept in {work}. Continue, without spending again, with the "
                 "same command and --resume.",
@@ -141,7 +203,35 @@ def _dpkip(schema, images, settings: dict, out: Path, force: bool, resume: bool,
             )
             raise typer.Exit(130) from None
         raise
-    return model.release_
+    journal.finish()
+    charge.complete(journal.run)
+    _remove_if_empty(work)
+    return release
+
+
+def _planned(model: "DPKIP", n: int, charge: Charge | None, quiet: bool) -> "Plan":
+    from limbeck.distill.cost import check_memory
+
+    check_memory(model, n)
+    warn_delta(model.delta, n)
+    with progress("planning"):
+        plan = model.plan(n)
+    if not quiet:
+        output.print(summary(plan))
+    if charge:
+        charge.check(plan)
+    return plan
+
+
+def _discard(work: Path) -> None:
+    """Drop the folder of a run that was not charged, so that nothing was measured in it."""
+    shutil.rmtree(work / "run")
+    _remove_if_empty(work)
+
+
+def _remove_if_empty(folder: Path) -> None:
+    if not os.listdir(folder):
+        folder.rmdir()
 
 
 def work_folder(out: Path) -> Path:

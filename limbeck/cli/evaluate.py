@@ -1,15 +1,17 @@
 """`limbeck evaluate`: what a release is worth."""
 
 import json
-import os
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from limbeck.cli import app, source
 from limbeck.cli.distill import work_folder
 from limbeck.cli.terminal import errors, output, progress
+from limbeck.data import Images, ImageSchema
+from limbeck.files import private_folder, write_private
 
 
 @app.command()
@@ -43,8 +45,7 @@ def evaluate(
     schema, ridge = loaded.schema, loaded.recipe["ridge"]
     features = from_config(loaded.recipe["features"], schema.shape)
     where: dict[str, Any] = {"data_dir": data_dir, "labels": labels, "resize": resize}
-    real = source.records(test, schema, split="test", **where)
-    x_test, c_test = schema.encode(real.x, real.y)
+    x_test, c_test = _encoded(source.records(test, schema, split="test", **where), schema)
     rows = {}
     with progress("evaluating the release") as report:
         rows["release"] = evaluate_support(
@@ -52,8 +53,7 @@ def evaluate(
             progress=report,
         )  # fmt: skip
     if reference is not None:
-        real = source.records(reference, schema, split="train", **where)
-        x, c = schema.encode(real.x, real.y)
+        x, c = _encoded(source.records(reference, schema, split="train", **where), schema)
         per_class, classes = loaded.recipe["per_class"], len(schema.classes)
         with progress("random real subset") as report:
             rows["random real subset"] = random_subset_scores(
@@ -78,16 +78,17 @@ def evaluate(
         )
 
 
+def _encoded(real: Images, schema: ImageSchema) -> tuple[np.ndarray, np.ndarray]:
+    """Real records as they are: what is computed from them stays with the custodian, unless they are public."""
+    return schema.encode(real.x.reveal(), real.y.reveal())
+
+
 def save_scores(release: Path, rows: dict, guarantee: str, public: bool) -> Path:
     """Into the work folder beside the release, never into it: private unless declared public."""
-    folder = work_folder(release.resolve())
-    folder.mkdir(exist_ok=True, mode=0o700)
-    path = folder / ("scores.json" if public else "scores.private.json")
+    path = private_folder(work_folder(release.resolve())) / ("scores.json" if public else "scores.private.json")
     facts = {"guarantee of the release": guarantee, "public": public}
     facts |= {"rows": {name: scores.model_dump(mode="json") for name, scores in rows.items()}}
-    path.unlink(missing_ok=True)
-    with os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o644 if public else 0o600), "w") as f:
-        json.dump(facts, f, indent=1)
+    write_private(path, json.dumps(facts, indent=1).encode())
     return path
 
 

@@ -21,11 +21,23 @@ ClipNorm = Annotated[float | None, typer.Option("--clip-norm", help="C: the larg
 Ridge = Annotated[float | None, typer.Option("--ridge", help="lambda, relative to the kernel's mean diagonal.")]
 Optimiser = Annotated[str | None, typer.Option("--optimiser", help="adam or sgd.")]
 Relation = Annotated[str, typer.Option("--relation", help="Neighbouring relation: zero-out or replace-one.")]
+Noise = Annotated[
+    str, typer.Option("--noise", help="normal, or discrete: integers, proof against floating-point attacks.")
+]
 InitSeed = Annotated[int | None, typer.Option("--init-seed", help="Public seed of the initial images.")]
 Seed = Annotated[
     int | None, typer.Option("--seed", help="Seed of the noise, for tests: the release is then NOT private.")
 ]
 Chunk = Annotated[int | None, typer.Option("--chunk", help="Records computed at a time: sets the memory.")]
+
+Ledger = Annotated[
+    str | None,
+    typer.Option("--ledger", help="The budget ledger: a path or postgresql://...; LIMBECK_LEDGER by default."),
+]
+Dataset = Annotated[
+    str | None, typer.Option("--dataset", help="The dataset's name in the ledger; by default the data's own.")
+]
+Count = Annotated[int | None, typer.Option("--n", help="Records (or persons) in DATA: public. Not read.")]
 
 
 def method_settings(method: str, features: str, per_class: int, preset: str | None, **given: Any) -> dict[str, Any]:
@@ -46,6 +58,11 @@ def method_settings(method: str, features: str, per_class: int, preset: str | No
         if name in settings and not 0 < settings[name] < float("inf"):
             raise RequestError(f"--{name.replace('_', '-')} is {settings[name]}; a positive number is expected.")
     return settings
+
+
+def check_noise(noise: str) -> None:
+    if noise not in ("normal", "discrete"):
+        raise RequestError(f"--noise is {noise!r}; normal or discrete is expected.")
 
 
 def check_relation(relation: str) -> None:

@@ -17,7 +17,7 @@ def plan(
     delta: options.Delta = 1e-5,
     per_class: options.PerClass = 10,
     features: options.Features = "scattering",
-    n: Annotated[int | None, typer.Option("--n", help="Records (or persons) in DATA: public. Not read.")] = None,
+    n: options.Count = None,
     schema: source.Schema = None,
     preset: options.Preset = None,
     batch: options.Batch = None,
@@ -27,15 +27,17 @@ def plan(
     ridge: options.Ridge = None,
     optimiser: options.Optimiser = None,
     relation: options.Relation = "zero-out",
+    noise: options.Noise = "normal",
     chunk: options.Chunk = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Dry run: what will be spent on what, the noise, the time and the memory. Reads no data."""
     options.check_relation(relation)
+    options.check_noise(noise)
     settings = options.method_settings(
         "dpkip", features, per_class, preset, epsilon=epsilon, delta=delta, batch=batch, epochs=epochs,
         learning_rate=learning_rate, clip_norm=clip_norm, ridge=ridge, optimiser=optimiser, chunk=chunk,
-        relation=relation,
+        relation=relation, noise=noise,
     )  # fmt: skip
     declared = source.declared(data, schema, tell=not as_json)
     n = n or source.public_count(data)

@@ -32,7 +32,7 @@ def predict(
     names, x, readable = read_unlabelled(images, loaded.schema, split)
     model = loaded.classifier()
     with progress("predicting") as report:
-        p = model.predict_proba(x, progress=report)
+        p = model.predict_proba(x.reveal(), progress=report)
     partial = out.with_name(f".{out.name}.partial")
     with partial.open("w", newline="", encoding="utf-8") as f:
         rows = csv.writer(f)

@@ -22,6 +22,11 @@ errors = Console(stderr=True, width=None if sys.stderr.isatty() else 160)
 PLAIN_SECONDS = 10  # between two lines in a pipe
 
 
+def note(text: str, *, style: str = "") -> None:
+    """One line for the person on stderr, as it is."""
+    errors.print(text, style=style, highlight=False, soft_wrap=True, markup=False)
+
+
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[int, int | None], None]]:
     """A function (done, total) to call along the way; shown once the work has taken two seconds."""

@@ -2,35 +2,62 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from limbeck.cli import app
 from limbeck.cli.terminal import output, progress
 
+if TYPE_CHECKING:
+    from limbeck.release import Verification
+
+MARKS = {"ok": "[green]ok[/]", "note": "[yellow]note[/]", "failed": "[bold red]failed[/]"}
+
 
 @app.command()
 def verify(
     release: Annotated[Path, typer.Argument(help="A release folder.")],
+    key: Annotated[Path | None, typer.Option("--key", help="The public key (.pub) that must have signed it.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Recompute epsilon from the certificate and compare every file. Exit code 1 if anything is inconsistent."""
-    from limbeck.release import load
-    from limbeck.release import verify as verify_folder
+    from limbeck.release import examine
+    from limbeck.release.signature import read_public
 
+    author = read_public(key) if key else None
     with progress("recomputing"):
-        problems = verify_folder(release)
-    guarantee = str(load(release).guarantee) if not problems else None
+        found = examine(release, author)
     if as_json:
-        found = [{"field": p.field, "problem": p.message} for p in problems]
-        print(json.dumps({"consistent": not problems, "guarantee": guarantee, "problems": found}, indent=1))
-    elif problems:
-        output.print(f"[bold red]{release} is NOT what its certificate says:[/]", highlight=False)
-        for problem in problems:
-            output.print(f"  {problem}", markup=False, highlight=False, soft_wrap=True)
+        print(json.dumps(found.facts(), indent=1))
     else:
-        output.print(f"{guarantee}: recomputed from the folder alone", highlight=False)
-        output.print("consistent, not authenticated (the release is not signed)", highlight=False)
-    if problems:
+        show(release, found)
+    if not found.consistent:
         raise typer.Exit(1)
+
+
+def show(release: Path, found: "Verification") -> None:
+    """What was checked, then what follows from it."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("check", "", "found")
+    for check in found.checks:
+        table.add_row(check.name, MARKS[check.result], Text(printable(check.found)))
+    output.print(table)
+    if found.consistent:
+        promised = (found.epsilon or {}).get("stated") is not None
+        statement = f"{found.guarantee}: recomputed from the folder alone" if promised else f"{found.guarantee}"
+        style = "" if promised else "bold red"
+        output.print(statement, style=style, markup=False, highlight=False, soft_wrap=True)
+        output.print(found.verdict, markup=False, highlight=False, soft_wrap=True)
+        return
+    output.print(f"{release} is NOT what its certificate says:", style="bold red", markup=False, highlight=False)
+    for problem in found.problems:
+        output.print(f"  {printable(str(problem))}", markup=False, highlight=False, soft_wrap=True)
+
+
+def printable(text: str) -> str:
+    """On one line of moderate length: a stranger's text must not pass for ours, nor steer the terminal."""
+    shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text[:500])
+    return shown if len(text) <= 500 else f"{shown}..."

@@ -26,11 +26,11 @@ def bad_records(images: Images, schema: ImageSchema) -> list[tuple[int, str]]:
     Raises:
         RequestError: the images as a whole do not fit the schema.
     """
-    rows = encoding.as_rows(images.x, schema.shape)
+    rows, y = encoding.as_rows(images.x.reveal(), schema.shape), encoding.as_labels(images.y.reveal())
     found: list[tuple[int, str]] = []
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        c = encoding.class_indices(encoding.as_labels(images.y), schema.classes)
+        c = encoding.class_indices(y, schema.classes)
         found += [(int(i), LABEL) for i in np.flatnonzero(c < 0)]
         odd = _odd_shapes(rows, schema.shape)
         found += odd.items()
@@ -41,7 +41,8 @@ def bad_records(images: Images, schema: ImageSchema) -> list[tuple[int, str]]:
     found.sort(key=lambda record: record[0])
     if images.names is None:
         return found
-    return [(i, f"{reason} ({images.names[i]})") for i, reason in found]
+    names = images.names.reveal()
+    return [(i, f"{reason} ({names[i]})") for i, reason in found]
 
 
 def _odd_shapes(rows: np.ndarray | list, shape: tuple[int, int, int]) -> dict[int, str]:

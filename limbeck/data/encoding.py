@@ -52,7 +52,7 @@ def as_rows(X: Any, shape: tuple[int, int, int]) -> np.ndarray | list:
 def misfit(found: tuple[int, ...], dtype: np.dtype, shape: tuple[int, int, int]) -> str | None:
     """Why an array of this shape and type cannot hold images of the declared shape, or None if it can."""
     if dtype.kind not in REAL:
-        return f"the images are of type {dtype}; real numbers are expected"
+        return f"the images are of type {dtype.type.__name__}; real numbers are expected"
     if found[1:] in forms(shape) and len(found) > 1:
         return None
     H, W, C = shape

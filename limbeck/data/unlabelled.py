@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from limbeck.data.encoding import as_rows
+from limbeck.data.private import Private
 from limbeck.data.readers import read
 from limbeck.data.readers.opening import load_array, opening
 from limbeck.data.readers.picture import SUFFIXES, colours, read_picture
@@ -14,17 +15,15 @@ from limbeck.errors import RequestError
 ARRAYS = ("x_{s}", "x", "X", "images", "data", "arr_0")
 
 
-def read_unlabelled(
-    path: Path, schema: ImageSchema, split: str = "test"
-) -> tuple[list[str], np.ndarray | list, np.ndarray]:
-    """(names, x, readable): one name an image, raw images for `ImageSchema.encode`, and which of them are usable.
+def read_unlabelled(path: Path, schema: ImageSchema, split: str = "test") -> tuple[list[str], Private, np.ndarray]:
+    """(names, x, readable): one name an image, raw images for a classifier, and which of them are usable.
 
     Pictures are resized to the declared shape. An image that cannot be read is kept as one without a prediction.
     """
     names, x = _collect(path, schema, split)
     rows = as_rows(x, schema.shape)
     _, c = schema.encode(rows, [schema.classes[0]] * len(rows))
-    return names, rows, c >= 0
+    return names, Private(rows), c >= 0
 
 
 def _collect(path: Path, schema: ImageSchema, split: str) -> tuple[list[str], np.ndarray | list]:
@@ -54,5 +53,6 @@ def _collect(path: Path, schema: ImageSchema, split: str) -> tuple[list[str], np
     else:
         unit_free = schema.model_copy(update={"unit": "record", "rows_per_unit": 1})
         images = read(path, unit_free, split=split, resize=True)
-        return list(images.names or map(str, range(len(images)))), images.x
+        names = map(str, range(len(images))) if images.names is None else images.names.reveal()
+        return list(names), images.x.reveal()
     return [str(i) for i in range(len(x))], x

@@ -2,5 +2,6 @@
 
 from limbeck.distill.dpkip import DPKIP
 from limbeck.distill.kip import KIP
+from limbeck.distill.tuning import Tuned, tune
 
-__all__ = ["DPKIP", "KIP"]
+__all__ = ["DPKIP", "KIP", "Tuned", "tune"]

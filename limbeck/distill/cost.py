@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Callable
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from limbeck.errors import RequestError
 from limbeck.features import FeatureMap
 from limbeck.features.parallel import WORKERS
 from limbeck.measure import Records, Session, SupportGradient
-from limbeck.privacy.plan import FullBatch, Measurement, Plan
+from limbeck.privacy.plan import FullBatch, Plan
 
 OVERHEAD = 600 * 2**20  # the interpreter, JAX and its compiled code
 
@@ -43,33 +44,34 @@ def available_memory() -> int:
 
 
 def expected_seconds(model: DPKIP, plan: Plan) -> float:
-    """A rehearsal on noise: the features of one chunk and one chunk of the real step, timed and scaled up."""
+    """A rehearsal on noise, timed and scaled up: two rounds of the real step, a chunk alone and then one a worker."""
     (measured,) = plan.measurements
     schema: ImageSchema = model.schema
     features = features_for(model.features, schema)
-    noise = np.random.default_rng().uniform(schema.low, schema.high, (model.chunk, *schema.shape))
+    n = model.chunk * (1 + WORKERS)
     records = Records(
         schema.model_copy(update={"unit": "record", "rows_per_unit": 1}),
-        noise,
-        [schema.classes[0]] * len(noise),
+        np.random.default_rng().uniform(schema.low, schema.high, (n, *schema.shape)),
+        [schema.classes[0]] * n,
     )
-    records.prepare(features)
-    begun = time.perf_counter()
-    records.forget()
-    records.prepare(features)
-    preparing = time.perf_counter() - begun
-    rehearsal = Plan(
-        measurements=(
-            Measurement(name=MEASUREMENT, sampling=FullBatch(n=model.chunk), steps=2, clip=measured.clip, sigma=1.0),
-        ),
-        delta=plan.delta,
-    )
-    session = Session(records, rehearsal, chunk=model.chunk)
+
+    def prepare() -> None:
+        records.forget()
+        records.prepare(features)
+
+    rehearsed = measured.model_copy(update={"sampling": FullBatch(n=n), "steps": 2})
+    session = Session(records, Plan(measurements=(rehearsed,), delta=plan.delta), chunk=model.chunk)
     x_s, y_s = random_support(schema, model.per_class, 0)
     query = SupportGradient.at(features, x_s, y_s, model.ridge)
-    session.ask(MEASUREMENT, lambda: query)
+    preparing = _second_time(prepare)
+    stepping = _second_time(lambda: session.ask(MEASUREMENT, lambda: query))
+    rounds = 1 + -(-(-(-measured.sampling.cap // model.chunk) - 1) // WORKERS)
+    return measured.steps * stepping * rounds / 2 + plan.n / n * preparing
+
+
+def _second_time(work: Callable[[], object]) -> float:
+    """Seconds without compilation."""
+    work()
     begun = time.perf_counter()
-    session.ask(MEASUREMENT, lambda: query)
-    stepping = time.perf_counter() - begun
-    chunks = -(-measured.sampling.cap // model.chunk) * measured.steps
-    return chunks * stepping + plan.n / model.chunk * preparing
+    work()
+    return time.perf_counter() - begun

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
+from jaxtyping import Array
 
 from limbeck.data import ImageSchema
 from limbeck.distill.inducing import (
@@ -16,13 +17,14 @@ from limbeck.distill.inducing import (
     public_seed,
     random_support,
 )
+from limbeck.errors import RequestError
 from limbeck.features import FeatureMap, Kernel
 from limbeck.measure import Records, Session
 from limbeck.measure.session import CHUNK
 from limbeck.privacy.accounting import Relation
 from limbeck.privacy.guarantee import Guarantee
 from limbeck.privacy.journal import Journal
-from limbeck.privacy.plan import FullBatch, Measurement, Plan, Poisson, check_privacy
+from limbeck.privacy.plan import FullBatch, Measurement, Noise, Plan, Poisson, check_privacy
 from limbeck.privacy.stream import Stream
 from limbeck.release import Release
 
@@ -47,6 +49,8 @@ class DPKIP:
     - `clip_norm`: C, for the loss with its 1/2 and summed over classes.
     - `batch`: expected units a step, or "full". `epochs`: passes over the data, batch / n of one a step.
     - `learning_rate`, `optimiser`, `ridge` (lam): as in the paper's tables 11 to 14, which `presets` gives by name.
+    - `noise`: "normal", or "discrete": integers throughout, proof against floating-point attacks, accounted by RDP,
+      so that more noise is needed (about a third more for Poisson batches).
     - `init_seed`: the seed of the initial images: public, stored, drawn afresh when None.
     - `seed`: makes the noise repeatable, for tests. What it makes is marked "not private: seeded".
     - `chunk`: units computed at a time; sets the memory.
@@ -59,6 +63,9 @@ class DPKIP:
         model = DPKIP(schema, epsilon=1, per_class=10)
         X_s, y_s = model.fit_resample(X, y)
         model.release_.save("release")
+
+    The defaults were chosen without the data that you give: on public datasets. Choosing among settings by looking at
+    private records costs budget; `tune` charges it.
 
     Departs from the paper in what its guarantee needs: Poisson batches where its code shuffles, accounting by PLD,
     normalisation from the declared range where its code uses the data's mean and deviation.
@@ -77,6 +84,7 @@ class DPKIP:
     ridge: float = 1e-3
     optimiser: Optimiser = "adam"
     relation: Relation = "zero-out"
+    noise: Noise = "normal"
     init_seed: int | None = None
     seed: int | None = None
     chunk: int = CHUNK
@@ -92,18 +100,28 @@ class DPKIP:
     def plan(self, n: int) -> Plan:
         """What will be measured of n units, with the noise that (epsilon, delta) asks for. Reads no data."""
         check_privacy(self.epsilon, self.delta)
+        plan = Plan(
+            measurements=(self.measurement(n),), delta=self.delta, relation=self.relation, unit=self.schema.unit
+        )
+        return plan.calibrated(self.epsilon)
+
+    def measurement(self, n: int, name: str = MEASUREMENT) -> Measurement:
+        """The gradients that will be asked of n units, with sigma 1: a plan is calibrated as a whole."""
         batch = n if self.batch == "full" else min(int(self.batch), n)
         check_sizes(self.per_class, batch, n)
+        if self.noise == "discrete" and self.relation == "replace-one" and batch < n:
+            raise RequestError(
+                "discrete noise on Poisson batches is accounted for zero-out alone: choose that relation, batch "
+                "'full', or normal noise."
+            )
         steps = max(1, round(self.epochs * n / batch))
         sampling = FullBatch(n=n) if batch == n else Poisson.of(n, batch, steps, self.delta)
-        measurement = Measurement(name=MEASUREMENT, sampling=sampling, steps=steps, clip=self.clip_norm, sigma=1)
-        plan = Plan(measurements=(measurement,), delta=self.delta, relation=self.relation, unit=self.schema.unit)
-        return plan.calibrated(self.epsilon)
+        return Measurement(name=name, sampling=sampling, steps=steps, clip=self.clip_norm, sigma=1, noise=self.noise)
 
     def resolved_features(self) -> FeatureMap | Kernel:
         return features_for(self.features, self.schema)
 
-    def recipe(self, plan: Plan) -> dict:
+    def recipe(self, plan: Plan, name: str = MEASUREMENT) -> dict:
         """Every hyper-parameter, so that a result can be repeated; public."""
         return {
             "method": "DPKIP",
@@ -113,9 +131,10 @@ class DPKIP:
             "epsilon": self.epsilon,
             "delta": self.delta,
             "clip_norm": self.clip_norm,
+            "noise": self.noise,
             "batch": self.batch,
             "epochs": self.epochs,
-            "steps": plan.measurements[0].steps,
+            "steps": plan.measurement(name).steps,
             "learning_rate": self.learning_rate,
             "optimiser": self.optimiser,
             "ridge": self.ridge,
@@ -133,22 +152,31 @@ class DPKIP:
         progress: Progress | None = None,
     ) -> "DPKIP":
         """Distil records; with a journal, an interrupted run can be continued without spending again."""
-        seed = public_seed() if self.init_seed is None else self.init_seed
         self.plan_ = plan = plan or self.plan(records.n)
+        stream = Stream(self.seed)
+        session = Session(records, plan, stream=stream, journal=journal, chunk=self.chunk)
+        x_s, y_s, recipe = self.distilled(session, records, progress=progress)
+        self.guarantee_ = Guarantee.of(plan, seeded=stream.seeded)
+        self.release_ = Release.of(self.schema, np.asarray(x_s), np.asarray(y_s), self.guarantee_, recipe, plan)
+        return self
+
+    def distilled(
+        self, session: Session, records: Records, *, name: str = MEASUREMENT, progress: Progress | None = None
+    ) -> tuple[Array, Array, dict]:
+        """The encoded support that the answers to one measurement of a session lead to, and its recipe."""
+        assert isinstance(session.plan, Plan)
+        seed = public_seed() if self.init_seed is None else self.init_seed
         features = self.resolved_features()
         records.prepare(features)
-        stream = Stream(self.seed)
         x_s, y_s = descend(
-            Session(records, plan, stream=stream, journal=journal, chunk=self.chunk),
+            session,
             features,
             *random_support(self.schema, self.per_class, seed),
             ridge=self.ridge,
             optimiser=self.optimiser,
             learning_rate=self.learning_rate,
-            steps=plan.measurements[0].steps,
+            steps=session.plan.measurement(name).steps,
+            measurement=name,
             progress=progress,
         )
-        self.guarantee_ = Guarantee.of(plan, seeded=stream.seeded)
-        recipe = self.recipe(plan) | {"init_seed": seed}
-        self.release_ = Release.of(self.schema, np.asarray(x_s), np.asarray(y_s), self.guarantee_, recipe, plan)
-        return self
+        return x_s, y_s, self.recipe(session.plan, name) | {"init_seed": seed}

@@ -43,9 +43,10 @@ def descend(
     learning_rate: float,
     steps: int,
     learn_labels: bool = False,
+    measurement: str = MEASUREMENT,
     progress: Progress | None = None,
 ) -> tuple[Float[Array, "m H W ch"], Float[Array, "m C"]]:
-    """`steps` gradient steps on the support, each on one answer of the session: post-processing throughout."""
+    """`steps` gradient steps on the support, each on one answer to `measurement`: post-processing throughout."""
     transform = {"adam": optax.adam, "sgd": optax.sgd}[optimiser](learning_rate)
     variables: Any = (x_s, y_s) if learn_labels else (x_s,)
     state = (variables, transform.init(variables))
@@ -56,10 +57,10 @@ def descend(
         updates, moments = transform.update(gradient, moments)
         return optax.apply_updates(variables, updates), moments
 
-    start, state = session.restored(MEASUREMENT, state)
+    start, state = session.restored(measurement, state)
     for step in range(start, steps):
         x_s, y_s = state[0] if learn_labels else (state[0][0], y_s)
-        answer = session.ask(MEASUREMENT, lambda: SupportGradient.at(features, x_s, y_s, ridge))  # noqa: B023
+        answer = session.ask(measurement, lambda: SupportGradient.at(features, x_s, y_s, ridge))  # noqa: B023
         gradient = answer if isinstance(answer, tuple) else (answer,)
         state = update(state, gradient[: len(state[0])])
         session.checkpoint(step + 1, state)

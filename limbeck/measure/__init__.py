@@ -1,7 +1,8 @@
 """The only code that sees private records, and only through a plan. What it returns may leave."""
 
+from limbeck.measure.correct import CorrectPredictions
 from limbeck.measure.gradients import SupportGradient
 from limbeck.measure.records import Records
 from limbeck.measure.session import Session, Unprotected
 
-__all__ = ["Records", "Session", "SupportGradient", "Unprotected"]
+__all__ = ["CorrectPredictions", "Records", "Session", "SupportGradient", "Unprotected"]

@@ -46,6 +46,13 @@ def plain_sum(g: PyTree[Any]) -> PyTree[Any]:
     return jax.tree.map(lambda v: _weighted_sum(v, everyone, everyone > 0), g, is_leaf=_is_outer)
 
 
+def explicit(g: PyTree[Any]) -> PyTree[Any]:
+    """Contributions with their outer products written out."""
+    return jax.tree.map(
+        lambda v: v.a[:, :, None] * v.b[:, None, :] if isinstance(v, Outer) else v, g, is_leaf=_is_outer
+    )
+
+
 def _squared(v: Array | Outer, clip: float) -> Float[Array, " u"]:
     if isinstance(v, Outer):
         b = _squared(v.b, 1.0)

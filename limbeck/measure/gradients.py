@@ -67,6 +67,11 @@ class SupportGradient(eqx.Module):
             return self._through_features(inputs, y)
         return self._through_kernel(inputs, y)
 
+    def predicted(self, inputs: Float[Array, "u k d"]) -> Float[Array, "u k C"]:
+        """f_t of every row: what kernel ridge regression on the support predicts."""
+        k_t, *_ = self._columns(inputs)
+        return k_t @ self.alpha
+
     def mean(
         self, inputs: Float[Array, "u k d"], y: Float[Array, "u k C"]
     ) -> tuple[Float[Array, "m H W ch"], Float[Array, "m C"]]:

@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 
 from limbeck.data import ImageSchema
 from limbeck.data.encoding import centred_onehot
+from limbeck.data.private import Private
 from limbeck.errors import RequestError
 from limbeck.features import FeatureMap, Kernel, features_of
 
@@ -19,19 +20,21 @@ class Records:
     A row that the schema cannot encode is a null record: it keeps its place and contributes nothing
     (GUARANTEE, property 3). A unit is one record, or all the rows of one person, of which the first
     `rows_per_unit` are kept: which ones depends on that person's rows alone.
+
+    What is given is closed into `Private` at once, and so is everything made from it. Only `batch` lets some of it
+    out, to a session, which clips and noises what it computes.
     """
 
     def __init__(self, schema: ImageSchema, X, y, units=None):
+        X, y, units = Private(X), Private(y), None if units is None else Private(units)
+        x, c = schema.encode(X.reveal(), y.reveal())
         self.schema = schema
-        self._x, self._c = schema.encode(X, y)
-        self._rows = _group(schema, len(self._c), units)
-        self._targets: tuple[dict, np.ndarray] | None = None
+        self._x, self._c = Private(x), Private(c)
+        self._rows = Private(_group(schema, len(c), units))
+        self._targets: tuple[dict, Private] | None = None
 
     def __repr__(self) -> str:
         return f"Records({self.n} units of {self.schema.unit}, private)"
-
-    def __reduce__(self):
-        raise TypeError("private records are never pickled or copied out of the process")
 
     @property
     def n(self) -> int:
@@ -41,12 +44,10 @@ class Records:
     def prepare(self, features: FeatureMap | Kernel, progress: Progress | None = None) -> None:
         """Compute, once, what the features see of every record: phi(x), or x itself for a kernel."""
         if self._targets is None or self._targets[0] != features.config():
-            inputs = (
-                features_of(features, self._x, progress=progress)
-                if isinstance(features, FeatureMap)
-                else self._x.reshape(len(self._x), -1)
-            )
-            self._targets = (features.config(), inputs)
+            x = self._x.reveal()
+            if isinstance(features, FeatureMap):
+                x = features_of(features, x, progress=progress)
+            self._targets = (features.config(), Private(x.reshape(len(x), -1)))
 
     def forget(self) -> None:
         """Drop what `prepare` computed."""
@@ -58,13 +59,13 @@ class Records:
         NaN is the one mark that no record's own target can carry; contributions turn it into exact zeros.
         """
         assert self._targets is not None, "prepare() comes first"
-        rows = np.where(units[:, None] >= 0, self._rows[units], -1)
-        c = np.where(rows >= 0, self._c[rows], -1)
-        inputs = self._targets[1][np.maximum(rows, 0)]
+        rows = np.where(units[:, None] >= 0, self._rows.reveal()[units], -1)
+        c = np.where(rows >= 0, self._c.reveal()[rows], -1)
+        inputs = self._targets[1].reveal()[np.maximum(rows, 0)]
         return np.where((c >= 0)[..., None], inputs, 0), centred_onehot(c, len(self.schema.classes))
 
 
-def _group(schema: ImageSchema, n: int, units) -> Int[np.ndarray, "u k"]:
+def _group(schema: ImageSchema, n: int, units: Private | None) -> Int[np.ndarray, "u k"]:
     """Row numbers of each unit, padded with -1."""
     if schema.unit == "record":
         return np.arange(n)[:, None]
@@ -74,11 +75,28 @@ def _group(schema: ImageSchema, n: int, units) -> Int[np.ndarray, "u k"]:
             f"the schema declares persons as the unit, which needs one unit label a record: {n} expected, "
             f"{given} given. Pass units=..., or declare unit='record'."
         )
-    _, owner = np.unique(np.asarray(units).astype(str), return_inverse=True)
+    owner, owners = _owners(units.reveal())
     order = np.argsort(owner, kind="stable")
-    starts = np.searchsorted(owner[order], np.arange(owner.max() + 1))
+    starts = np.searchsorted(owner[order], np.arange(owners))
     rank = np.arange(n) - starts[owner[order]]
-    rows = np.full((owner.max() + 1, schema.rows_per_unit), -1)
+    rows = np.full((owners, schema.rows_per_unit), -1)
     kept = rank < schema.rows_per_unit
     rows[owner[order][kept], rank[kept]] = order[kept]
     return rows
+
+
+def _owners(units) -> tuple[Int[np.ndarray, "n"], int]:
+    """The number of each record's owner, and how many there are; equal labels, compared as text, are one owner.
+
+    One by one: as an array, a single label of another kind or length would raise, and be quoted, or fill the memory.
+    """
+    labels = [_text(label) for label in (units.tolist() if isinstance(units, np.ndarray) else units)]
+    number = {label: i for i, label in enumerate(sorted(set(labels)))}
+    return np.array([number[label] for label in labels], int), len(number)
+
+
+def _text(label) -> str:
+    try:
+        return str(label)
+    except Exception:  # whatever a record holds, it must not stop the run
+        return ""

@@ -15,7 +15,8 @@ import numpy as np
 from jaxtyping import Array, ArrayLike
 
 from limbeck.features.parallel import in_parallel
-from limbeck.measure.clipping import clipped_sum
+from limbeck.measure import grid
+from limbeck.measure.clipping import clipped_sum, explicit
 from limbeck.measure.records import Records
 from limbeck.privacy.journal import Journal
 from limbeck.privacy.plan import Measurement, Plan
@@ -53,9 +54,10 @@ class Session:
     """Runs a plan on records.
 
     **Why this is private.** Each `ask` draws a batch by the plan's own sampler, sums contributions clipped to C
-    (sensitivity at most C, see `clipped_sum`), adds N(0, sigma^2 C^2) from a secret cryptographic stream and
-    divides by a public constant: the very mechanism that the plan's event describes. No more answers are given
-    than the plan has steps. Everything else that leaves is a function of these answers and of public state.
+    (sensitivity at most C, see `clipped_sum`), adds N(0, sigma^2 C^2) from a secret cryptographic stream (or, on a
+    grid of integers, a discrete Gaussian: see `grid`) and divides by a public constant: the very mechanism that the
+    plan's event describes. No more answers are given than the plan has steps. Everything else that leaves is a
+    function of these answers and of public state.
 
     **Parameters**
 
@@ -117,18 +119,31 @@ class Session:
         return step, jax.tree.unflatten(tree, [jnp.asarray(saved[f"leaf{i}"]) for i in range(len(leaves))])
 
     def _noisy_mean(self, measurement: Measurement, query: Query) -> np.ndarray:
-        sampling = measurement.sampling
-        units = sampling.draw(self._stream)
+        units = measurement.sampling.draw(self._stream)
         rounds = -(-len(units) // self._chunk)
         size = -(-len(units) // rounds)  # even chunks, at most the one asked for
         units = np.pad(units, (0, rounds * size - len(units)), constant_values=-1)
+        add_up = self._noisy_integers if measurement.noise == "discrete" else self._noisy_floats
+        total = add_up(measurement, query, units.reshape(rounds, size))
+        return (total / measurement.sampling.expected).astype(np.float32)
+
+    def _noisy_floats(self, measurement: Measurement, query: Query, chunks: np.ndarray) -> np.ndarray:
+        C = measurement.clip
 
         def clipped(chunk: np.ndarray) -> np.ndarray:
-            return np.asarray(_clipped_chunk(query, *self._records.batch(chunk), measurement.clip), np.float64)
+            return np.asarray(_clipped_chunk(query, *self._records.batch(chunk), C), np.float64)
 
-        total = sum(in_parallel(clipped, units.reshape(rounds, size)), start=np.zeros(()))
-        noise = self._stream.normal(total.shape) * (measurement.sigma * measurement.clip)
-        return ((total + noise) / sampling.expected).astype(np.float32)
+        total = sum(in_parallel(clipped, chunks), start=np.zeros(()))
+        return total + self._stream.normal(total.shape) * (measurement.sigma * C)
+
+    def _noisy_integers(self, measurement: Measurement, query: Query, chunks: np.ndarray) -> np.ndarray:
+        C = measurement.clip
+
+        def on_grid(chunk: np.ndarray) -> np.ndarray:
+            return grid.exact_sum(np.asarray(_rounded_chunk(query, *self._records.batch(chunk), C)))
+
+        total = sum(in_parallel(on_grid, chunks), start=np.zeros((), np.int64))
+        return grid.in_units(grid.noisy(total, measurement.sigma, self._stream), C)
 
     def _exact(self, query: Query) -> Any:
         assert isinstance(self.plan, Unprotected)
@@ -140,6 +155,12 @@ class Session:
 @eqx.filter_jit
 def _clipped_chunk(query: Query, inputs: ArrayLike, y: ArrayLike, clip: float) -> Array:
     return query.decoded(clipped_sum(query.contributions(jnp.asarray(inputs), jnp.asarray(y)), clip))
+
+
+@eqx.filter_jit
+def _rounded_chunk(query: Query, inputs: ArrayLike, y: ArrayLike, clip: float) -> Array:
+    contributions = explicit(query.contributions(jnp.asarray(inputs), jnp.asarray(y)))
+    return grid.rounded(jax.vmap(query.decoded)(contributions), clip)
 
 
 @eqx.filter_jit

@@ -1,4 +1,4 @@
-"""What a plan costs: events in, epsilon out. dp-accounting does the mathematics; nothing is approximated here."""
+"""What a plan costs: events in, epsilon out. By privacy loss distributions where there are any, else by Renyi."""
 
 import functools
 import math
@@ -8,8 +8,10 @@ from typing import Literal
 
 from dp_accounting import NeighboringRelation, dp_event
 from dp_accounting.pld import PLDAccountant
-from dp_accounting.rdp import RdpAccountant
 from scipy.optimize import brentq
+
+from limbeck.privacy.events import TruncatedSubsampledZCDpEvent, leaves
+from limbeck.privacy.renyi import ORDERS, epsilon_with_cuts, renyi_epsilon, renyi_of
 
 Relation = Literal["zero-out", "replace-one"]
 
@@ -17,8 +19,8 @@ RELATIONS = {
     "zero-out": NeighboringRelation.REPLACE_SPECIAL,
     "replace-one": NeighboringRelation.REPLACE_ONE,
 }
-ACCOUNTANT = "PLD"
-GRID = 1e-4  # the accountant's discretisation of the privacy loss; rounding is pessimistic
+Accountant = Literal["PLD", "RDP"]
+GRID = 1e-4  # PLD's discretisation of the privacy loss; rounding is pessimistic
 CURVE_DELTAS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 
 
@@ -33,16 +35,22 @@ def _composed(event: dp_event.DpEvent, relation: Relation) -> PLDAccountant:
     return accountant
 
 
+def accountant_of(event: dp_event.DpEvent) -> Accountant:
+    """Who prices the event: discrete noise in many dimensions has a Renyi curve and no privacy loss distribution."""
+    zero_concentrated = (dp_event.ZCDpEvent, TruncatedSubsampledZCDpEvent)
+    return "RDP" if any(isinstance(leaf, zero_concentrated) for leaf, _ in leaves(event)) else "PLD"
+
+
 def epsilon_of(event: dp_event.DpEvent, delta: float, relation: Relation) -> float:
-    """The epsilon that the event delivers at delta, by privacy loss distributions."""
+    """The epsilon that the event delivers at delta."""
+    if accountant_of(event) == "RDP":
+        return epsilon_with_cuts(event, delta, relation)
     return float(_composed(event, relation).get_epsilon(delta))
 
 
 def epsilon_rdp(event: dp_event.DpEvent, delta: float, relation: Relation) -> float:
-    """The same by Renyi accounting: quicker and looser; it does not know the truncated event."""
-    accountant = RdpAccountant(range(2, 257), RELATIONS[relation])
-    accountant.compose(event)
-    return float(accountant.get_epsilon(delta))
+    """A cross-check by Renyi accounting: quicker, looser, and blind to batches that are cut at their cap."""
+    return renyi_epsilon(renyi_of(event, relation), ORDERS, delta)
 
 
 def curve_of(event: dp_event.DpEvent, relation: Relation) -> list[tuple[float, float]]:
@@ -74,23 +82,3 @@ def smallest_noise(
     while epsilon_at(s) > epsilon:
         s *= 1 + within
     return s
-
-
-def event_tree(event: dp_event.DpEvent) -> dict:
-    """The event as plain JSON data, for the certificate."""
-    match event:
-        case dp_event.ComposedDpEvent():
-            return {"event": "Composed", "events": [event_tree(e) for e in event.events]}
-        case dp_event.SelfComposedDpEvent():
-            return {"event": "SelfComposed", "count": event.count, "of": event_tree(event.event)}
-        case dp_event.GaussianDpEvent():
-            return {"event": "Gaussian", "noise_multiplier": event.noise_multiplier}
-        case dp_event.TruncatedSubsampledGaussianDpEvent():
-            return {
-                "event": "TruncatedSubsampledGaussian",
-                "dataset_size": event.dataset_size,
-                "sampling_probability": event.sampling_probability,
-                "truncated_batch_size": event.truncated_batch_size,
-                "noise_multiplier": event.noise_multiplier,
-            }
-    raise TypeError(f"no plan makes a {type(event).__name__}")

@@ -8,6 +8,9 @@ others are refused.
 An answer's way: appended to the folder and synced, then the registry's entry moved on and synced, then returned.
 A crash in between leaves the folder one answer ahead, which is adopted; a folder behind, or ahead on another branch,
 is refused. The registry's lock is the kernel's, so it ends with the process, `kill -9` included.
+
+The folder is private: it says where the data is, and the answers of a seeded run can be denoised. The registry knows
+only counts and digests of noisy answers, and is public.
 """
 
 import fcntl
@@ -21,7 +24,9 @@ from pathlib import Path
 import numpy as np
 
 from limbeck.errors import RequestError
+from limbeck.files import appending, private_folder, replacing, write_private
 
+RUN, STATE = "run.private.json", "state.private.npz"
 SNAPSHOT_BYTES = 256 * 2**20  # answers kept for replay before the state is written whole
 
 
@@ -56,8 +61,8 @@ class Journal:
                 "again (what it has spent stays spent)."
             )
         run = secrets.token_hex(16)
-        folder.mkdir(parents=True)
-        _write(folder / "run.json", json.dumps({"run": run, "request": request}, indent=1).encode())
+        private_folder(folder)
+        write_private(folder / RUN, json.dumps({"run": run, "request": request}, indent=1).encode())
         journal = cls(folder, run, _lease(run))
         journal._record()
         return journal
@@ -65,7 +70,7 @@ class Journal:
     @classmethod
     def resume(cls, folder: Path, request: dict) -> "Journal":
         try:
-            opened = json.loads((folder / "run.json").read_text())
+            opened = json.loads((folder / RUN).read_text())
             run, before = opened["run"], opened["request"]
         except (OSError, ValueError, KeyError, TypeError):
             raise RequestError(f"there is no unfinished run in {folder}: start one without --resume.") from None
@@ -95,11 +100,11 @@ class Journal:
 
     def remember(self, name: str, value: int | None) -> int:
         """A public seed of this run: the given or a fresh one at its start, the same one ever after."""
-        path = self.folder / "run.json"
+        path = self.folder / RUN
         opened = json.loads(path.read_text())
         if name not in opened:
             opened[name] = secrets.randbits(31) if value is None else value
-            _write(path, json.dumps(opened, indent=1).encode())
+            write_private(path, json.dumps(opened, indent=1).encode())
         if value is not None and value != opened[name]:
             raise RequestError(f"the run in {self.folder} was started with another {name.replace('_', '-')}.")
         return opened[name]
@@ -115,14 +120,8 @@ class Journal:
         head = json.dumps({"name": name, "step": step, "shape": answer.shape}).encode()
         record = head + b"\n" + np.ascontiguousarray(answer, np.float32).tobytes()
         self._count, self._digest = self._count + 1, _chain(self._digest, record)
-        path = self._answers_file()
-        new = not path.exists()
-        with path.open("ab") as f:
+        with appending(self._answers_file()) as f:
             f.write(len(record).to_bytes(8, "little") + record)
-            f.flush()
-            os.fsync(f.fileno())
-        if new:
-            _sync(self.folder)
         self._bytes += len(record)
         self._record()
 
@@ -132,19 +131,14 @@ class Journal:
 
     def snapshot(self, state: dict[str, np.ndarray]) -> None:
         """Store the method's state, a function of the answers so far, and drop those answers."""
-        path, answers = self.folder / "state.npz", self._answers_file()
-        with path.with_suffix(".new").open("wb") as f:
+        with replacing(self.folder / STATE) as f:
             np.savez(f, __count=self._count, __digest=self._digest, **state)  # type: ignore[arg-type]
-            f.flush()
-            os.fsync(f.fileno())
-        path.with_suffix(".new").replace(path)
-        _sync(self.folder)
-        answers.unlink(missing_ok=True)
+        self._answers_file().unlink(missing_ok=True)
         self._begun, self._bytes = self._count, 0
 
     def state(self) -> dict[str, np.ndarray] | None:
         """The last snapshot, if there is one."""
-        path = self.folder / "state.npz"
+        path = self.folder / STATE
         if not path.exists():
             return None
         with np.load(path, allow_pickle=False) as z:
@@ -154,11 +148,11 @@ class Journal:
 
     def _answers_file(self) -> Path:
         """Answers since the last snapshot; named after it, so that a crash between the two leaves no doubt."""
-        return self.folder / f"answers-{self._begun}.bin"
+        return self.folder / f"answers-{self._begun}.private.bin"
 
     def _record(self, finished: bool = False) -> None:
         entry = {"answers": self._count, "digest": self._digest, "finished": finished}
-        _write(self._entry, json.dumps(entry).encode())
+        write_private(self._entry, json.dumps(entry).encode())
 
     def _load(self) -> None:
         try:
@@ -170,7 +164,7 @@ class Journal:
             ) from None
         if entry["finished"]:
             raise RequestError(f"the run in {self.folder} has already become a release; this is a copy of it.")
-        path = self.folder / "state.npz"
+        path = self.folder / STATE
         if path.exists():
             with np.load(path, allow_pickle=False) as z:
                 self._begun = self._count = int(z["__count"])
@@ -198,7 +192,8 @@ class Journal:
 def _lease(run: str) -> int:
     """An exclusive lock on the run, held until closed or until the process ends."""
     folder = registry()
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private_folder(folder)
     lock = os.open(folder / f"{run}.lock", os.O_CREAT | os.O_RDWR, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -225,20 +220,3 @@ def _records(path: Path):
 
 def _chain(digest: str, record: bytes) -> str:
     return hashlib.sha256(digest.encode() + record).hexdigest()
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Replace a small file atomically and durably."""
-    new = path.with_name(path.name + ".new")
-    with new.open("wb") as f:
-        f.write(data)
-        f.flush()
-        os.fsync(f.fileno())
-    new.replace(path)
-    _sync(path.parent)
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    os.fsync(handle)
-    os.close(handle)

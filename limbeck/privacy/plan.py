@@ -8,24 +8,30 @@ from typing import Literal
 
 import numpy as np
 from dp_accounting import dp_event
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from scipy.stats import binom
 
 from limbeck.errors import RequestError
 from limbeck.privacy.accounting import (
+    Accountant,
     Relation,
+    accountant_of,
     accountant_version,
     curve_of,
     epsilon_of,
     epsilon_rdp,
     smallest_noise,
 )
+from limbeck.privacy.events import TruncatedSubsampledZCDpEvent
 from limbeck.privacy.remembered import Remembered
 from limbeck.privacy.stream import Stream
 
 # Contributions are clipped to this fraction of C, so that rounding in float32 (norms of up to 10^7 terms,
 # chunk sums of up to 10^3 contributions) cannot carry a sum's sensitivity above C.
 ROUNDING = 1 - 1e-3
+
+
+Noise = Literal["normal", "discrete"]
 
 
 class _Inert(BaseModel):
@@ -45,9 +51,12 @@ class Poisson(_Inert):
 
     @classmethod
     def of(cls, n: int, batch: int, steps: int, delta: float) -> "Poisson":
-        """Expected batch size `batch`, and the least cap with steps * P[Bin(n, q) >= cap] <= delta / 1000."""
+        """Expected batch size `batch`, and the least cap with steps * P[Bin(n, q) >= cap] <= delta / 10^8.
+
+        So rare a cut costs PLD nothing, and Renyi accounting, which pays e^epsilon times it, next to nothing.
+        """
         q = batch / n
-        cap = int(binom.isf(delta / (1000 * steps), n, q)) + 1
+        cap = int(binom.isf(delta / (1e8 * steps), n, q)) + 1
         return cls(n=n, q=q, cap=min(n, cap))
 
     @property
@@ -62,12 +71,10 @@ class Poisson(_Inert):
             chosen = stream.subset(chosen, self.cap)
         return np.pad(chosen, (0, self.cap - len(chosen)), constant_values=-1)
 
-    def event(self, sigma: float) -> dp_event.DpEvent:
+    def event(self, sigma: float, noise: Noise) -> dp_event.DpEvent:
+        if noise == "discrete":
+            return TruncatedSubsampledZCDpEvent(self.n, self.q, self.cap, 1 / (2 * sigma**2))
         return dp_event.TruncatedSubsampledGaussianDpEvent(self.n, self.q, self.cap, sigma)
-
-    def rough_event(self, sigma: float) -> dp_event.DpEvent:
-        """The event without its truncation: a guess ten times faster to price."""
-        return dp_event.PoissonSampledDpEvent(self.q, dp_event.GaussianDpEvent(sigma))
 
 
 class FullBatch(_Inert):
@@ -91,14 +98,15 @@ class FullBatch(_Inert):
     def draw(self, stream: Stream) -> np.ndarray:
         return np.arange(self.n)
 
-    def event(self, sigma: float) -> dp_event.DpEvent:
-        return dp_event.GaussianDpEvent(sigma)
-
-    rough_event = event
+    def event(self, sigma: float, noise: Noise) -> dp_event.DpEvent:
+        return dp_event.ZCDpEvent(1 / (2 * sigma**2)) if noise == "discrete" else dp_event.GaussianDpEvent(sigma)
 
 
 class Measurement(_Inert):
     """`steps` answers of one kind: sums over a batch of contributions clipped to `clip`, plus N(0, sigma^2 C^2 I).
+
+    `noise` is "normal", or "discrete": then contributions are rounded to a grid, sums are exact integers and the
+    noise is a discrete Gaussian of that variance (`measure/grid.py`).
 
     **Formal guarantee.** A unit changes a sum by at most `clip` when it is zeroed out (twice that when it is
     replaced, which the relation's accounting knows), so each answer is a Gaussian mechanism with noise
@@ -110,14 +118,20 @@ class Measurement(_Inert):
     steps: int = Field(gt=0)
     clip: float = Field(gt=0)
     sigma: float = Field(gt=0)
+    noise: Noise = "normal"
 
     @property
     def event(self) -> dp_event.DpEvent:
-        return dp_event.SelfComposedDpEvent(self.sampling.event(self.sigma), self.steps)
+        return dp_event.SelfComposedDpEvent(self.sampling.event(self.sigma, self.noise), self.steps)
 
     @property
     def rough_event(self) -> dp_event.DpEvent:
-        return dp_event.SelfComposedDpEvent(self.sampling.rough_event(self.sigma), self.steps)
+        """The event without its truncation: a guess ten times faster to price."""
+        match self.sampling, self.noise:
+            case Poisson(), "normal":
+                event = dp_event.PoissonSampledDpEvent(self.sampling.q, dp_event.GaussianDpEvent(self.sigma))
+                return dp_event.SelfComposedDpEvent(event, self.steps)
+        return self.event
 
 
 class Plan(_Inert):
@@ -132,9 +146,25 @@ class Plan(_Inert):
     relation: Relation = "zero-out"
     unit: Literal["record", "person"] = "record"
 
+    @model_validator(mode="after")
+    def _together(self) -> "Plan":
+        if len({m.name for m in self.measurements}) < len(self.measurements):
+            raise ValueError("each measurement has a name of its own")
+        if len({m.sampling.n for m in self.measurements}) > 1:
+            raise ValueError("all measurements are of the same n units")
+        if self.relation == "replace-one" and any(
+            m.noise == "discrete" and m.sampling.kind == "poisson" for m in self.measurements
+        ):
+            raise ValueError("discrete noise on Poisson samples is accounted for zero-out only")
+        return self
+
     @property
     def event(self) -> dp_event.DpEvent:
         return dp_event.ComposedDpEvent(tuple(m.event for m in self.measurements))
+
+    @property
+    def accountant(self) -> Accountant:
+        return accountant_of(self.event)
 
     @property
     def n(self) -> int:
@@ -149,7 +179,10 @@ class Plan(_Inert):
         return curve_of(self.event, self.relation)
 
     def measurement(self, name: str) -> Measurement:
-        return next(m for m in self.measurements if m.name == name)
+        for m in self.measurements:
+            if m.name == name:
+                return m
+        raise RuntimeError(f"the plan holds no measurement {name!r}")
 
     def scaled(self, factor: float) -> "Plan":
         """The same plan with every sigma multiplied."""
@@ -166,7 +199,7 @@ class Plan(_Inert):
         check_privacy(epsilon, self.delta)
 
         def renyi(s: float) -> float:
-            return epsilon_rdp(self.scaled(s)._rough_event, self.delta, self.relation)
+            return epsilon_rdp(self.scaled(s).event, self.delta, self.relation)
 
         def untruncated(s: float) -> float:
             return epsilon_of(self.scaled(s)._rough_event, self.delta, self.relation)
@@ -181,6 +214,8 @@ class Plan(_Inert):
         factor = smallest_noise(epsilon, untruncated, near=near)
         while (plan := self.scaled(factor)).epsilon > epsilon:
             factor *= 1 + 5e-4
+            if factor > 1e6:
+                raise RequestError("no noise gives this guarantee: batches would be cut at their cap too often.")
         known.keep(factor)
         return plan
 

@@ -7,6 +7,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 from jaxtyping import Bool, Float64, UInt64
 from scipy.special import ndtri
 
+NONCE_BYTES = 2**38  # what ChaCha20's 32-bit block counter can number; then the stream goes on under the next nonce
+
 
 class Stream:
     """A secret stream of random bits: ChaCha20 under a 256-bit key from the operating system.
@@ -22,8 +24,8 @@ class Stream:
 
     def __init__(self, seed: int | None = None):
         self.seeded = seed is not None
-        key = secrets.token_bytes(32) if seed is None else seed.to_bytes(32, "little")
-        self._encryptor = Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor()
+        self._key = secrets.token_bytes(32) if seed is None else seed.to_bytes(32, "little")
+        self._nonce, self._left = -1, 0
 
     def __repr__(self) -> str:
         return f"Stream({'seeded' if self.seeded else 'secret'})"
@@ -33,6 +35,11 @@ class Stream:
 
     def bits(self, n: int) -> UInt64[np.ndarray, "n"]:
         """`n` words of 64 random bits."""
+        if self._left < 8 * n:
+            self._nonce, self._left = self._nonce + 1, NONCE_BYTES
+            cipher = algorithms.ChaCha20(self._key, bytes(4) + self._nonce.to_bytes(12, "little"))
+            self._encryptor = Cipher(cipher, mode=None).encryptor()
+        self._left -= 8 * n
         return np.frombuffer(self._encryptor.update(bytes(8 * n)), dtype="<u8")
 
     def normal(self, shape: tuple[int, ...]) -> Float64[np.ndarray, "..."]:

@@ -1,10 +1,12 @@
 """The card: a release's README, with the header that the Hugging Face hub reads."""
 
 import json
+from typing import Any
 
 from limbeck.data import ImageSchema
 from limbeck.privacy.guarantee import Guarantee
 from limbeck.privacy.plan import Plan
+from limbeck.release.certificate import ledger_line
 
 CARD = """---
 pretty_name: {method} distillation, {per_class} images a class
@@ -70,7 +72,15 @@ NONE = """This set was made from the raw data without noise. It can give away si
 data itself."""
 
 
-def card(name: str, schema: ImageSchema, m: int, guarantee: Guarantee, recipe: dict, plan: Plan | None) -> str:
+def card(
+    name: str,
+    schema: ImageSchema,
+    m: int,
+    guarantee: Guarantee,
+    recipe: dict,
+    plan: Plan | None,
+    ledger: dict[str, Any],
+) -> str:
     """The README.md of a release."""
     private = guarantee.status == "private"
     kept = f" Of each person, at most {schema.rows_per_unit} records were used." if schema.unit == "person" else ""
@@ -89,8 +99,9 @@ def card(name: str, schema: ImageSchema, m: int, guarantee: Guarantee, recipe: d
         sampling = measured.sampling
         facts[measured.name] = (
             f"{measured.steps} answers; clip {measured.clip:g}, sigma {measured.sigma:.4g}, "
-            f"{sampling.n} units, each in a batch with probability {sampling.q:.4g}"
+            f"{sampling.n} units, each in a batch with probability {sampling.q:.4g}, {measured.noise} noise"
         )
+    facts["ledger"] = ledger_line(ledger)
     return CARD.format(
         method=recipe["method"],
         per_class=recipe["per_class"],
@@ -98,7 +109,7 @@ def card(name: str, schema: ImageSchema, m: int, guarantee: Guarantee, recipe: d
         size="n<1K" if m < 1000 else "1K<n<10K" if m < 10_000 else "10K<n<100K",
         m=m,
         classes=len(schema.classes),
-        statement=str(guarantee)[0].upper() + str(guarantee)[1:] + ".",
+        statement=headline(str(guarantee)),
         explanation=explanation,
         name=name,
         shape=schema.shape,
@@ -106,3 +117,8 @@ def card(name: str, schema: ImageSchema, m: int, guarantee: Guarantee, recipe: d
         high=schema.high,
         rows="\n".join(f"| {k} | {v} |" for k, v in facts.items()),
     )
+
+
+def headline(statement: str) -> str:
+    """The guarantee as the sentence that the card opens with."""
+    return statement[0].upper() + statement[1:] + "."

@@ -7,12 +7,17 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from limbeck.privacy.accounting import ACCOUNTANT, GRID, Relation, accountant_version, event_tree
+from limbeck.privacy.accounting import GRID, Relation, accountant_version
+from limbeck.privacy.events import event_tree
 from limbeck.privacy.guarantee import Guarantee, Status
 from limbeck.privacy.plan import Measurement, Plan
+from limbeck.privacy.renyi import ORDERS
 
 MECHANISM = "Gaussian noise on sums of clipped contributions, composed adaptively"
-NOISE = "normal draws in float64 by inverse CDF of 54 bits from ChaCha20 keyed by the operating system"
+NOISE = {
+    "normal": "normal draws in float64 by inverse CDF of 54 bits from ChaCha20 keyed by the operating system",
+    "discrete": "discrete Gaussian draws on exact integer sums, from ChaCha20 keyed by the operating system",
+}
 PUBLIC = {
     "shape": "declared",
     "classes": "declared",
@@ -21,6 +26,7 @@ PUBLIC = {
     "initial images": "random, public seed",
     "labels": "fixed",
 }
+NO_LEDGER = {"status": "none"}
 
 
 class Certificate(BaseModel):
@@ -31,7 +37,7 @@ class Certificate(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    format: Literal[1] = 1
+    format: Literal[1]
     statement: str
     status: Status
     mechanism: str
@@ -46,6 +52,7 @@ class Certificate(BaseModel):
     measurements: list[Measurement]
     event: dict[str, Any] | None
     accountant: dict[str, Any] | None
+    ledger: dict[str, Any]
     origin: dict[str, str]
     public_inputs: dict[str, str]
     files: dict[str, str]
@@ -59,14 +66,14 @@ def certificate(
     rows_per_unit: int,
     public_inputs: dict[str, str],
     files: dict[str, str],
+    ledger: dict[str, Any] = NO_LEDGER,
 ) -> Certificate:
     """The certificate of a release made by running `plan`; None for a method without one."""
     fields: dict[str, Any] = {
         "format": 1,
         "statement": str(guarantee),
         "status": guarantee.status,
-        "mechanism": MECHANISM if plan else "none",
-        "noise": NOISE if guarantee.status == "private" else "seeded" if plan else "none",
+        **wording(plan, guarantee.status),
         "unit": plan.unit if plan else "record",
         "rows_per_unit": rows_per_unit,
         "relation": plan.relation if plan else None,
@@ -76,13 +83,49 @@ def certificate(
         "curve": plan.curve if guarantee.status == "private" and plan else None,
         "measurements": [m.model_dump(mode="json") for m in plan.measurements] if plan else [],
         "event": event_tree(plan.event) if plan else None,
-        "accountant": {"name": ACCOUNTANT, "version": accountant_version(), "grid": GRID} if plan else None,
-        "origin": PUBLIC if plan else {"everything": "the data itself"},
+        "accountant": accountant_facts(plan) if plan else None,
+        "ledger": ledger,
         "public_inputs": public_inputs,
         "files": files,
         "software": software(),
     }
     return Certificate(**fields, seal={name: digest_of(value) for name, value in fields.items()})
+
+
+def wording(plan: Plan | None, status: Status) -> dict[str, Any]:
+    """The fields in words: how the promise comes about, and where what is not measured comes from."""
+    if plan is None:
+        return {"mechanism": "none", "noise": "none", "origin": {"everything": "the data itself"}}
+    kinds = sorted({m.noise for m in plan.measurements})
+    noise = "; ".join(NOISE[kind] for kind in kinds) if status == "private" else "seeded"
+    return {"mechanism": MECHANISM, "noise": noise, "origin": PUBLIC}
+
+
+def accountant_facts(plan: Plan) -> dict[str, Any]:
+    """Who computed epsilon, and how finely."""
+    settings = {"grid": GRID} if plan.accountant == "PLD" else {"orders": f"{ORDERS[0]} to {ORDERS[-1]}"}
+    return {"name": plan.accountant, "version": accountant_version(), **settings}
+
+
+def ledger_line(ledger: dict[str, Any]) -> str:
+    """Whether the run was charged to a budget, for card and terminal; `ValueError` if the ledger field says neither."""
+    match ledger:
+        case {"status": "none"}:
+            return "not recorded in a ledger"
+        case {"status": "not used: --no-ledger"}:
+            return "not used: --no-ledger"
+        case {"status": "recorded", "dataset": str(dataset), "run": str(run), **rest}:
+            return f"recorded in a ledger as dataset {dataset}, run {run}, {_grant_line(rest.get('grant'))}"
+    raise ValueError("is neither none, nor not used, nor recorded with a dataset and a run")
+
+
+def _grant_line(grant: Any) -> str:
+    match grant:
+        case {"epsilon": float() | int() as epsilon, "delta": float() | int() as delta}:
+            return f"grant epsilon {epsilon:g} at delta {delta:g}"
+        case None:
+            return "without a grant"
+    raise ValueError("has a grant without epsilon and delta")
 
 
 def plan_of(certificate: Certificate) -> Plan:

@@ -4,20 +4,23 @@ import json
 import os
 import shutil
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from limbeck.data import ImageSchema
 from limbeck.errors import RequestError
 from limbeck.privacy.guarantee import Guarantee
 from limbeck.privacy.plan import Plan
 from limbeck.release.card import card
-from limbeck.release.certificate import Certificate, certificate, digest_of, plan_of
+from limbeck.release.certificate import NO_LEDGER, Certificate, certificate, digest_of, plan_of
+from limbeck.release.contents import file_digest
 from limbeck.release.pictures import write_pictures
-from limbeck.release.verify import file_digest
+from limbeck.release.signature import SIGNATURE, signed
+from limbeck.release.verify import Verification, examine
 
 if TYPE_CHECKING:
     from limbeck.evaluate import KRRClassifier
@@ -29,6 +32,9 @@ class Release:
 
     - `x` (m, H, W, C): images in the declared units; they are not held within the declared range.
     - `labels` (m,): the declared class of each. `soft` (m, classes): the centred targets.
+    - `ledger`: the row of a budget ledger that the run was charged to: `{"status": "recorded", "dataset": ...,
+      "run": ..., "grant": {"epsilon": ..., "delta": ...}}`, `{"status": "not used: --no-ledger"}`,
+      or `{"status": "none"}`.
     """
 
     schema: ImageSchema
@@ -38,6 +44,7 @@ class Release:
     guarantee: Guarantee
     recipe: dict
     plan: Plan | None = None
+    ledger: dict[str, Any] = field(default_factory=lambda: dict(NO_LEDGER))
 
     @classmethod
     def of(
@@ -71,15 +78,15 @@ class Release:
             self.encoded, self.soft, features=features, schema=self.schema, ridge=self.recipe["ridge"]
         )
 
-    def save(self, path: str | Path, *, force: bool = False) -> Path:
-        """Write the folder, atomically; an existing one is replaced only if `force`."""
+    def save(self, path: str | Path, *, force: bool = False, sign: Ed25519PrivateKey | None = None) -> Path:
+        """Write the folder, atomically, and signed if there is a key; an existing one is replaced only if `force`."""
         path = Path(path)
         check_free(path, force)
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
         try:
-            self._write(partial, path.name)
-            partial.chmod(0o755)
+            self._write(partial, path.name, sign)
+            partial.chmod(0o755 if self.guarantee.status == "private" else 0o700)
             if path.exists():
                 old = Path(tempfile.mkdtemp(prefix=f".{path.name}.old.", dir=path.parent))
                 path.rename(old / path.name)
@@ -92,17 +99,20 @@ class Release:
             raise
         return path
 
-    def _write(self, folder: Path, name: str) -> None:
+    def _write(self, folder: Path, name: str, key: Ed25519PrivateKey | None) -> None:
         np.savez_compressed(folder / "data.npz", x=self.x, y=_plain(self.labels), y_soft=self.soft)
         write_pictures(folder / "images", self.schema, self.x, self.labels)
         self.schema.to_json(folder / "schema.json")
         (folder / "recipe.json").write_text(json.dumps(self.recipe, indent=1) + "\n", encoding="utf-8")
-        text = card(name, self.schema, len(self), self.guarantee, self.recipe, self.plan)
+        text = card(name, self.schema, len(self), self.guarantee, self.recipe, self.plan, self.ledger)
         (folder / "README.md").write_text(text, encoding="utf-8")
         files = {str(p.relative_to(folder)): file_digest(p) for p in sorted(folder.rglob("*")) if p.is_file()}
         inputs = {"schema": self.schema.digest(), "recipe": digest_of(self.recipe)}
-        sealed = certificate(self.plan, self.guarantee, self.schema.rows_per_unit, inputs, files)
-        (folder / "certificate.json").write_text(sealed.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        sealed = certificate(self.plan, self.guarantee, self.schema.rows_per_unit, inputs, files, self.ledger)
+        content = (sealed.model_dump_json(indent=1) + "\n").encode()
+        (folder / "certificate.json").write_bytes(content)
+        if key is not None:
+            (folder / SIGNATURE).write_bytes(signed(content, key))
         for file in folder.rglob("*"):
             if file.is_file():
                 with file.open("rb") as f:
@@ -129,7 +139,27 @@ def load(path: str | Path) -> Release:
         guarantee = Guarantee("none" if stated.status == "private" else stated.status)
     _, c = schema.encode(np.full((len(y), *schema.shape), schema.low), y)
     plan = plan_of(stated) if stated.measurements else None
-    return Release(schema, x, schema.labels(c), soft, guarantee, recipe, plan)
+    return Release(schema, x, schema.labels(c), soft, guarantee, recipe, plan, stated.ledger)
+
+
+def sign_folder(path: str | Path, key: Ed25519PrivateKey, *, force: bool = False) -> Verification:
+    """Sign a release that is what its certificate says; one that is not is left alone, and the result says why."""
+    path = Path(path)
+    target = path / SIGNATURE
+    if os.path.lexists(target) and not force:
+        raise RequestError(f"{path} is signed already. Replace the signature with --force.")
+    found = examine(path)
+    if any(problem.field != SIGNATURE for problem in found.problems):
+        return found
+    content = (path / "certificate.json").read_bytes()
+    with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.resolve().parent) as beside:
+        new = Path(beside) / SIGNATURE
+        with new.open("wb") as f:
+            f.write(signed(content, key))
+            f.flush()
+            os.fsync(f.fileno())
+        new.replace(target)
+    return examine(path, key.public_key())
 
 
 def check_free(path: Path, force: bool) -> None:

@@ -1,148 +1,188 @@
 """Recompute a release's guarantee from its folder alone."""
 
-import hashlib
-import json
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
-import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from pydantic import ValidationError
 
 from limbeck.data import ImageSchema
 from limbeck.errors import RequestError
-from limbeck.privacy.accounting import event_tree
-from limbeck.privacy.guarantee import Guarantee
-from limbeck.release.certificate import Certificate, digest_of, plan_of
+from limbeck.privacy.plan import Plan
+from limbeck.release.certificate import Certificate, plan_of
+from limbeck.release.checks import CHECKS, Check, Evidence, Problem
+from limbeck.release.contents import Unreadable, array_shapes, contents, not_finite, parsed, read_plain
+from limbeck.release.price import Price, beyond, price_of
+from limbeck.release.signature import SIGNATURE, fingerprint, signer
 
-# The last digits move between versions of the accountant; a smaller edit than this breaks the seal.
-RELATIVE = 1e-4
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Problem:
-    """A field or a file that is not what the rest of the folder says it must be."""
+class Verification:
+    """What was checked, and what follows.
 
-    field: str
-    message: str
+    - `consistent`: the folder is what its certificate says, and the certificate follows from what it states.
+    - `authenticated`: besides, the key that was given signed it. Consistency alone does not show who wrote it.
+    - `epsilon`: as stated and as recomputed; None where it was not.
+    """
 
-    def __str__(self) -> str:
-        return f"{self.field}: {self.message}"
+    checks: tuple[Check, ...]
+    guarantee: str | None = None
+    signed_by: str | None = None
+    authenticated: bool = False
+    epsilon: dict[str, float | None] | None = None
+
+    @property
+    def problems(self) -> list[Problem]:
+        return list(dict.fromkeys(problem for check in self.checks for problem in check.problems))
+
+    @property
+    def consistent(self) -> bool:
+        return not self.problems
+
+    @property
+    def verdict(self) -> str:
+        if not self.consistent:
+            return "not consistent"
+        if self.authenticated:
+            return f"authenticated: signed by {self.signed_by}"
+        if self.signed_by:
+            return f"consistent; signed by key {self.signed_by}, which was not given: not authenticated"
+        return "consistent, not authenticated (the release is not signed)"
+
+    def facts(self) -> dict[str, Any]:
+        """Plain JSON data."""
+        return {
+            "consistent": self.consistent,
+            "authenticated": self.authenticated,
+            "signed by": self.signed_by,
+            "guarantee": self.guarantee if self.consistent else None,
+            "epsilon": self.epsilon,
+            "checks": [{"check": c.name, "result": c.result, "found": c.found} for c in self.checks],
+            "problems": [{"field": p.field, "problem": p.message} for p in self.problems],
+        }
 
 
-def verify(folder: str | Path) -> list[Problem]:
-    """Everything in the folder that is inconsistent; empty when the release is what its certificate says."""
+def verify(folder: str | Path, key: Ed25519PublicKey | None = None) -> list[Problem]:
+    """Everything in the folder that is inconsistent; empty when the release is what its certificate says.
+
+    With a key, a release that it did not sign is a problem too.
+    """
+    return examine(folder, key).problems
+
+
+def examine(folder: str | Path, key: Ed25519PublicKey | None = None) -> Verification:
+    """Check everything that can be checked from the folder alone, and who signed it if a key is given."""
     folder = Path(folder)
     if not folder.is_dir():
         raise RequestError(f"{folder} is not a folder; a release folder with a certificate.json is expected.")
+    found = contents(folder)
+    if "certificate.json" not in found:
+        raise RequestError(f"{folder} holds no certificate.json, so it is not a release.")
     try:
-        raw = json.loads((folder / "certificate.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise RequestError(f"{folder} holds no certificate.json, so it is not a release.") from None
-    except (ValueError, OSError):
-        return [Problem("certificate.json", "is not readable as JSON")]
+        content = read_plain(folder / "certificate.json")
+        raw = parsed(content)
+    except Unreadable as error:
+        return _rejected(Problem("certificate.json", str(error)))
+    if nowhere := list(not_finite(raw)):
+        return _rejected(*(Problem(at, "is not a finite number") for at in nowhere))
     try:
         claimed = Certificate.model_validate(raw)
+        plan = plan_of(claimed) if claimed.measurements else None
     except ValidationError as error:
-        return [
-            Problem(".".join(str(p) for p in e["loc"]) or "certificate.json", e["msg"].lower())
-            for e in error.errors(include_url=False, include_input=False, include_context=False)
-        ]
-    problems = _seal(raw) + _files(folder, claimed) + _inputs(folder, claimed)
-    return problems + (_promise(folder, claimed) if claimed.measurements else _no_promise(claimed))
+        return _rejected(*_complaints(error))
+    if plan is not None and (too_far := beyond(plan)):
+        return _rejected(Problem(too_far.field, too_far.message))
+    evidence = _evidence(folder, found, raw, claimed, plan)
+    checks = tuple(check for function in CHECKS if (check := function(evidence)) is not None)
+    author, signature = _signature(folder, found, content, key)
+    return Verification(
+        (*checks, signature),
+        guarantee=claimed.statement,
+        signed_by=author,
+        authenticated=key is not None and not any(check.problems for check in (*checks, signature)),
+        epsilon=_epsilons(evidence),
+    )
 
 
-def _seal(raw: dict) -> list[Problem]:
-    """A digest of each field: which one was edited."""
-    seal, fields = raw["seal"], raw.keys() - {"seal"}
-    problems = [Problem(f"seal.{name}", "seals no field") for name in seal.keys() - fields]
-    problems += [
-        Problem(name, "was edited: its seal is broken")
-        for name in sorted(fields)
-        if seal.get(name) != digest_of(raw[name])
+def _rejected(*problems: Problem) -> Verification:
+    """Nothing more can be checked."""
+    return Verification((Check("certificate", "not readable as a certificate", problems),))
+
+
+def _complaints(error: ValidationError) -> list[Problem]:
+    """Each wrong field and what is wrong with it; what is wrong with all of them together is the measurements'."""
+    return [
+        Problem(".".join(map(str, one["loc"])) or "measurements", one["msg"].removeprefix("Value error, ").lower())
+        for one in error.errors(include_url=False, include_input=False, include_context=False)
     ]
-    return problems
 
 
-def _files(folder: Path, claimed: Certificate) -> list[Problem]:
-    present = {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()} - {"certificate.json"}
-    problems = [Problem(name, "is missing") for name in sorted(claimed.files.keys() - present)]
-    problems += [Problem(name, "is not in the certificate") for name in sorted(present - claimed.files.keys())]
-    for name in sorted(present & claimed.files.keys()):
-        if file_digest(folder / name) != claimed.files[name]:
-            problems.append(Problem(name, "was changed: its SHA-256 is not the certificate's"))
-    return problems
+def _evidence(
+    folder: Path, found: dict[str, str], raw: dict[str, Any], claimed: Certificate, plan: Plan | None
+) -> Evidence:
+    unreadable: list[Problem] = []
+
+    def attempt(name: str, read: Callable[[Path], T]) -> T | None:
+        try:
+            return read(folder / name)
+        except Unreadable as error:
+            unreadable.append(Problem(name, str(error)))
+            return None
+
+    return Evidence(
+        folder=folder,
+        contents=found,
+        raw=raw,
+        claimed=claimed,
+        schema=attempt("schema.json", _schema),
+        recipe=attempt("recipe.json", _object),
+        arrays=attempt("data.npz", array_shapes),
+        plan=plan,
+        price=price_of(plan) if plan is not None and claimed.status == "private" else None,
+        unreadable=tuple(unreadable),
+    )
 
 
-def _inputs(folder: Path, claimed: Certificate) -> list[Problem]:
-    """The public inputs of the run are the files in the folder, and the data fits its schema."""
+def _object(path: Path) -> dict[str, Any]:
+    content = parsed(read_plain(path))
+    if not isinstance(content, dict) or any(not_finite(content)):
+        raise Unreadable("is not a JSON object of finite numbers")
+    return content
+
+
+def _schema(path: Path) -> ImageSchema:
     try:
-        schema = ImageSchema.from_json(folder / "schema.json")
-        recipe = json.loads((folder / "recipe.json").read_text(encoding="utf-8"))
-        with np.load(folder / "data.npz", allow_pickle=False) as z:
-            shapes = {k: z[k].shape for k in ("x", "y", "y_soft")}
-    except (RequestError, OSError, ValueError, KeyError) as error:
-        return [Problem("files", f"schema.json, recipe.json or data.npz cannot be read ({type(error).__name__})")]
-    problems = []
-    if claimed.public_inputs.get("schema") != schema.digest():
-        problems.append(Problem("public_inputs.schema", "is not the digest of schema.json"))
-    if claimed.public_inputs.get("recipe") != digest_of(recipe):
-        problems.append(Problem("public_inputs.recipe", "is not the digest of recipe.json"))
-    m = shapes["y"][0] if shapes["y"] else 0
-    expected = {"x": (m, *schema.shape), "y": (m,), "y_soft": (m, len(schema.classes))}
-    if shapes != expected:
-        problems.append(Problem("data.npz", "does not have the shape that schema.json declares"))
-    if claimed.rows_per_unit != schema.rows_per_unit:
-        problems.append(Problem("rows_per_unit", "is not schema.json's"))
-    if claimed.measurements:
-        (measured,) = claimed.measurements if len(claimed.measurements) == 1 else (None,)
-        stated = {"delta": claimed.delta}
-        if measured is not None:
-            stated |= {"steps": measured.steps, "clip_norm": measured.clip}
-        for name, value in stated.items():
-            if name in recipe and recipe[name] != value:
-                problems.append(Problem(name, "is not recipe.json's"))
-        if claimed.unit != schema.unit:
-            problems.append(Problem("unit", "is not schema.json's"))
-    return problems
+        return ImageSchema(**_object(path))
+    except RequestError as error:
+        raise Unreadable(f"is not a schema: {error}") from None
 
 
-def _promise(folder: Path, claimed: Certificate) -> list[Problem]:
-    """The event from the measurements, and epsilon, the curve and the statement from the event."""
+def _signature(
+    folder: Path, found: dict[str, str], content: bytes, key: Ed25519PublicKey | None
+) -> tuple[str | None, Check]:
+    """Who signed the certificate, and whether that is whose key was given."""
+    if SIGNATURE not in found:
+        missing = (Problem(SIGNATURE, "is missing: the release is not signed"),) if key else ()
+        return None, Check("signature", "none", missing, note=True)
     try:
-        plan = plan_of(claimed)
-    except ValidationError:
-        return [Problem("measurements", "do not make a plan with this unit, relation and delta")]
-    problems = []
-    if claimed.event != json.loads(json.dumps(event_tree(plan.event))):
-        problems.append(Problem("event", "is not what the measurements (sigma, q, cap, steps) amount to"))
-    if claimed.units != plan.n or any(m.sampling.n != plan.n for m in plan.measurements):
-        problems.append(Problem("units", "is not the n of the measurements"))
-    if claimed.status == "private":
-        if claimed.epsilon is None or abs(claimed.epsilon - plan.epsilon) > RELATIVE * plan.epsilon:
-            problems.append(Problem("epsilon", f"is stated as {claimed.epsilon}, and recomputed as {plan.epsilon:.6g}"))
-        recomputed = plan.curve
-        if len(claimed.curve or ()) != len(recomputed) or not np.allclose(
-            claimed.curve or (), recomputed, rtol=RELATIVE, atol=1e-12
-        ):
-            problems.append(Problem("curve", "is not the recomputed one"))
-    elif claimed.epsilon is not None or claimed.curve is not None:
-        problems.append(Problem("epsilon", "is stated, although the release is seeded"))
-    if claimed.statement != str(Guarantee.of(plan, seeded=claimed.status == "seeded")):
-        problems.append(Problem("statement", "does not follow from the other fields"))
-    return problems
+        author = signer(content, read_plain(folder / SIGNATURE))
+    except Unreadable as error:
+        return None, Check("signature", "not valid", (Problem(SIGNATURE, str(error)),))
+    by = fingerprint(author)
+    if key is not None and author != key:
+        other = f"is by key {by}, and the key given is {fingerprint(key)}"
+        return by, Check("signature", f"by another key, {by}", (Problem(SIGNATURE, other),))
+    return by, Check("signature", f"by {'the key given' if key else 'key'} {by}", note=key is None)
 
 
-def _no_promise(claimed: Certificate) -> list[Problem]:
-    problems = []
-    if claimed.status != "none":
-        problems.append(Problem("status", "claims a guarantee without a measurement"))
-    if claimed.statement != str(Guarantee("none")):
-        problems.append(Problem("statement", "claims a guarantee without a measurement"))
-    if any(v is not None for v in (claimed.epsilon, claimed.delta, claimed.curve, claimed.event)):
-        problems.append(Problem("epsilon", "is stated without a measurement"))
-    return problems
-
-
-def file_digest(path: Path) -> str:
-    with path.open("rb") as f:
-        return hashlib.file_digest(f, "sha256").hexdigest()
+def _epsilons(e: Evidence) -> dict[str, float | None]:
+    accountant = e.plan.accountant if e.plan else "PLD"
+    recomputed = e.price.epsilon if isinstance(e.price, Price) else None
+    rdp = e.price.rdp if e.price else None
+    found = {"stated": e.claimed.epsilon, accountant.lower(): recomputed, "rdp cross-check": rdp}
+    return {name: value if value is not None and math.isfinite(value) else None for name, value in found.items()}

@@ -21,8 +21,8 @@ X2, Y2 = random_images(3, (5, 4), seed=1), np.array([2, 6, 5], np.uint8)
 
 
 def same(images, x, y):
-    np.testing.assert_array_equal(np.asarray(images.x), x)
-    np.testing.assert_array_equal(np.asarray(images.y).ravel(), y)
+    np.testing.assert_array_equal(np.asarray(images.x.reveal()), x)
+    np.testing.assert_array_equal(np.asarray(images.y.reveal()).ravel(), y)
 
 
 @pytest.mark.parametrize(
@@ -46,17 +46,17 @@ def test_npz_with_one_set_serves_either_split(tmp_path, names):
     for split in ("train", "test"):
         images = read(tmp_path / "data.npz", GREY, split=split)
         same(images, X.reshape(6, 20), Y)
-        np.testing.assert_array_equal(GREY.encode(images.x, images.y)[0], GREY.encode(X, Y)[0])
+        np.testing.assert_array_equal(GREY.encode(images.x.reveal(), images.y.reveal())[0], GREY.encode(X, Y)[0])
 
 
 def test_units_are_found_where_the_unit_is_a_person(tmp_path):
     path, who = tmp_path / "data.npz", np.array(list("aabbcc"))
     np.savez(path, x_train=X, y_train=Y, units_train=who, x_test=X2, y_test=Y2, units_test=who[:3])
-    assert read(path, PEOPLE).units.tolist() == who.tolist()
-    assert read(path, PEOPLE, split="test").units.tolist() == who[:3].tolist()
+    assert read(path, PEOPLE).units.reveal().tolist() == who.tolist()
+    assert read(path, PEOPLE, split="test").units.reveal().tolist() == who[:3].tolist()
     assert read(path, GREY).units is None
     np.savez(path, x=X, y=Y, units=np.arange(6))
-    assert read(path, PEOPLE).units.tolist() == list(range(6))
+    assert read(path, PEOPLE).units.reveal().tolist() == list(range(6))
     np.savez(path, x=X, y=Y, units=np.arange(5))
     with pytest.raises(RequestError, match=r"6 records with units of shape \(5,\)"):
         read(path, PEOPLE)
@@ -82,7 +82,7 @@ def test_npy_with_labels_named_and_units_beside_it(tmp_path):
     np.save(tmp_path / "a.units.npy", np.arange(6))
     images = read(tmp_path / "a.npy", PEOPLE, labels=tmp_path / "b.npy")
     same(images, X, Y)
-    assert images.units.tolist() == list(range(6))
+    assert images.units.reveal().tolist() == list(range(6))
     with pytest.raises(RequestError, match=r"none\.npy does not exist"):
         read(tmp_path / "a.npy", GREY, labels=tmp_path / "none.npy")
 
@@ -265,3 +265,4 @@ def test_records_do_not_show_when_printed(tmp_path):
     images = read(tmp_path / "a.npz", GREY)
     assert len(images) == 6
     assert repr(images) == f"Images(6 records from {str(tmp_path / 'a.npz')!r})"
+    assert repr([images.x, images.y]) == "[Private(6 records), Private(6 records)]"

@@ -8,7 +8,6 @@ from limbeck.data import ImageSchema, entry, load
 from limbeck.distill import DPKIP, KIP, presets
 from limbeck.distill.cost import check_memory, expected_memory
 from limbeck.errors import RequestError
-from limbeck.measure import session as session_module
 
 SCHEMA = entry("digits").schema
 
@@ -16,7 +15,7 @@ SCHEMA = entry("digits").schema
 @pytest.fixture(scope="module")
 def digits():
     train, test = load("digits", "train"), load("digits", "test")
-    return train.x, train.y, test.x, test.y
+    return tuple(part.reveal() for part in (train.x, train.y, test.x, test.y))  # digits are public
 
 
 def quick(**changes):
@@ -81,18 +80,6 @@ def test_fresh_noise_makes_runs_differ_and_a_seed_repeats_them(digits):
     assert {str(model.guarantee_) for model in seeded} == {"not private: seeded"}
 
 
-def test_with_contributions_zeroed_the_data_leaves_no_trace(digits, monkeypatch):
-    """Initial images, labels, shapes and scales carry nothing: only the clipped sums do (property 10)."""
-    X, y, _, _ = digits
-    real = session_module._clipped_chunk
-    monkeypatch.setattr(session_module, "_clipped_chunk", lambda *a: 0 * np.asarray(real(*a)))
-    other = np.random.default_rng(0)
-    a = quick(epochs=1, init_seed=1, seed=5).fit_resample(X, y)
-    b = quick(epochs=1, init_seed=1, seed=5).fit_resample(other.uniform(0, 16, X.shape), other.integers(0, 10, len(y)))
-    assert np.array_equal(a[0], b[0])
-    assert np.array_equal(a[1], b[1])
-
-
 def test_the_plan_is_made_without_data_and_is_the_one_that_runs(digits):
     X, y, _, _ = digits
     model = quick(epochs=1)
@@ -126,14 +113,6 @@ def test_scattering_goes_through_the_same_door(digits):
     X_s, _ = model.fit_resample(X[:200], y[:200])
     assert np.isfinite(X_s).all()
     assert model.release_.recipe["features"]["name"] == "scattering"
-
-
-def test_bad_labels_and_pixels_are_null_records(digits):
-    X, y, _, _ = digits
-    X, y = X.copy(), y.astype(object)
-    X[0, 0, 0], X[1, 0, 0], y[2] = np.nan, np.inf, "eleven"
-    X_s, _ = quick(epochs=1).fit_resample(X, y)
-    assert np.isfinite(X_s).all()
 
 
 def test_divergence_is_an_error_and_not_a_release(digits):

@@ -6,8 +6,6 @@ A reader looks at names, headers and shapes. It never judges a record: that is f
 import os
 from pathlib import Path
 
-import numpy as np
-
 from limbeck.data.encoding import misfit
 from limbeck.data.images import Images
 from limbeck.data.readers import cifar, folder, huggingface, idx, numpy_files, svhn
@@ -93,14 +91,15 @@ def _pickled(path: Path) -> bool:
 
 def _check(images: Images, schema: ImageSchema) -> None:
     """What a whole file must satisfy; single records are judged by the schema alone."""
-    if isinstance(images.x, np.ndarray):
+    if hasattr(images.x, "dtype"):
         wrong = misfit(images.x.shape, images.x.dtype, schema.shape)
         if wrong:
             raise RequestError(f"{images.source}: {wrong}")
     n = len(images.x)
-    found = images.y.shape if isinstance(images.y, np.ndarray) else (len(images.y),)
-    if found not in ((n,), (n, 1)):
-        raise RequestError(f"{images.source}: {n} images with labels of shape {found}; one label an image is expected")
+    if images.y.shape not in ((n,), (n, 1)):
+        raise RequestError(
+            f"{images.source}: {n} images with labels of shape {images.y.shape}; one label an image is expected"
+        )
     if schema.unit != "person":
         return
     if images.units is None:
