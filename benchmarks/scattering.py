@@ -116,7 +116,8 @@ def peak_megabytes(name, shape, work, chunk, cotangents):
     if not Path("/proc/self/status").exists():
         return None
     code = (
-        "import runpy, jax.numpy as jnp\n"
+        "import runpy, sys, jax.numpy as jnp\n"
+        f"sys.path.insert(0, {str(Path(__file__).resolve().parent)!r})\n"
         f"b = runpy.run_path({str(Path(__file__).resolve())!r}, run_name='benchmark')\n"
         f"φ = b['side']({name!r}, {shape!r})\n"
         f"x = jnp.zeros(({chunk}, *{shape!r}))\n"

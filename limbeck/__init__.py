@@ -7,19 +7,35 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from limbeck.data import ImageSchema
-    from limbeck.distill import DPKIP, KIP
+    from limbeck.distill import DPKIP, KIP, Decant, fit_signal
     from limbeck.errors import RequestError
-    from limbeck.release import Release, load, verify
+    from limbeck.release import Release, Signal, load, load_signal, verify
 
-__all__ = ["DPKIP", "KIP", "ImageSchema", "Release", "RequestError", "load", "verify"]
+__all__ = [
+    "DPKIP",
+    "KIP",
+    "Decant",
+    "ImageSchema",
+    "Release",
+    "RequestError",
+    "Signal",
+    "fit_signal",
+    "load",
+    "load_signal",
+    "verify",
+]
 
 _HOMES = {
     "DPKIP": "limbeck.distill",
     "KIP": "limbeck.distill",
+    "Decant": "limbeck.distill",
     "ImageSchema": "limbeck.data",
     "Release": "limbeck.release",
     "RequestError": "limbeck.errors",
+    "Signal": "limbeck.release",
+    "fit_signal": "limbeck.distill",
     "load": "limbeck.release",
+    "load_signal": "limbeck.release",
     "verify": "limbeck.release",
 }
 

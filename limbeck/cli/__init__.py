@@ -48,4 +48,18 @@ def root(version: bool = typer.Option(False, "--version", help="Print the versio
 
 
 # Each module registers its command on `app`; none imports JAX before it is called.
-from limbeck.cli import audit, check, data, demo, distill, evaluate, keys, ledger, plan, predict, verify  # noqa: E402, F401
+from limbeck.cli import (  # noqa: E402
+    audit,  # noqa: F401
+    check,  # noqa: F401
+    data,  # noqa: F401
+    demo,  # noqa: F401
+    distill,  # noqa: F401
+    evaluate,  # noqa: F401
+    fit,  # noqa: F401
+    keys,  # noqa: F401
+    ledger,  # noqa: F401
+    measure,  # noqa: F401
+    plan,  # noqa: F401
+    predict,  # noqa: F401
+    verify,  # noqa: F401
+)

@@ -10,7 +10,7 @@ import typer
 from limbeck.cli import app
 from limbeck.cli.evaluate import score_table
 from limbeck.cli.terminal import errors, output, progress
-from limbeck.release.folder import check_free
+from limbeck.release.sealed import check_free
 
 PER_CLASS = 10
 EPSILONS = (10.0, 1.0)

@@ -8,7 +8,7 @@ import numpy as np
 import typer
 
 from limbeck.cli import app, source
-from limbeck.cli.distill import work_folder
+from limbeck.cli.run import work_folder
 from limbeck.cli.terminal import errors, output, progress
 from limbeck.data import Images, ImageSchema
 from limbeck.files import private_folder, write_private

@@ -1,25 +1,34 @@
-"""The options that describe a distillation, shared by `plan` and `distill`."""
+"""The options that describe a distillation, shared by `plan`, `distill`, `measure` and `fit`."""
 
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from limbeck.cli.terminal import note
+from limbeck.data import ImageSchema
 from limbeck.errors import RequestError
+
+if TYPE_CHECKING:
+    from limbeck.distill import DPKIP, Decant
 
 Epsilon = Annotated[float, typer.Option("--epsilon", help="The privacy budget epsilon.")]
 Delta = Annotated[float, typer.Option("--delta", help="The guarantee's delta; well below 1 / records.")]
 PerClass = Annotated[int, typer.Option("--per-class", help="Synthetic images a class.")]
-Method = Annotated[str, typer.Option("--method", help="dpkip, or kip, which has no privacy guarantee.")]
+Method = Annotated[str, typer.Option("--method", help="auto, decant, dpkip, or kip, which has no privacy guarantee.")]
 Features = Annotated[str, typer.Option("--features", help="scattering or fc-ntk.")]
 Preset = Annotated[
     str | None, typer.Option("--preset", help="Settings of the paper's tables, as in fashion_mnist/10/eps1.")
 ]
 Batch = Annotated[str | None, typer.Option("--batch", help="Expected records a step, or full.")]
 Epochs = Annotated[float | None, typer.Option("--epochs", help="Passes over the data.")]
+Steps = Annotated[int | None, typer.Option("--steps", help="Gradients asked for (decant).")]
 LearningRate = Annotated[float | None, typer.Option("--learning-rate", help="Step size.")]
+Clip = Annotated[str | None, typer.Option("--clip", help="Where gradients are clipped (dpkip): pixels or features.")]
 ClipNorm = Annotated[float | None, typer.Option("--clip-norm", help="C: the largest norm of a contribution.")]
 Ridge = Annotated[float | None, typer.Option("--ridge", help="lambda, relative to the kernel's mean diagonal.")]
 Optimiser = Annotated[str | None, typer.Option("--optimiser", help="adam or sgd.")]
+ValidRange = Annotated[bool, typer.Option("--valid-range", help="Hold pixels within the declared range (decant).")]
 Relation = Annotated[str, typer.Option("--relation", help="Neighbouring relation: zero-out or replace-one.")]
 Noise = Annotated[
     str, typer.Option("--noise", help="normal, or discrete: integers, proof against floating-point attacks.")
@@ -37,7 +46,66 @@ Ledger = Annotated[
 Dataset = Annotated[
     str | None, typer.Option("--dataset", help="The dataset's name in the ledger; by default the data's own.")
 ]
+NoLedger = Annotated[bool, typer.Option("--no-ledger", help="Record nothing; the certificate says so.")]
+Sign = Annotated[Path | None, typer.Option("--sign", help="Sign with this key, NAME.key of `limbeck keys new`.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue an interrupted run; spends nothing twice.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Count = Annotated[int | None, typer.Option("--n", help="Records (or persons) in DATA: public. Not read.")]
+
+
+METHODS = ("decant", "dpkip", "kip")
+FINITE = ("scattering",)  # features that are a finite map
+OWNERS = {  # of options that not all methods have
+    "preset": ("kip", "dpkip"),
+    "epochs": ("kip", "dpkip"),
+    "optimiser": ("kip", "dpkip"),
+    "clip": ("dpkip",),
+    "steps": ("decant",),
+    "valid_range": ("decant",),
+}
+
+
+def resolved_method(
+    method: str, features: str, per_class: int, *, learn_labels: bool = False, **given: Any
+) -> tuple[str, str | None]:
+    """The method, and where dpkip clips. auto is chosen by what is asked for, and why is told on stderr.
+
+    `given` are the options that not all methods have, by their parameters' names.
+    """
+    given = {name: value for name, value in given.items() if value not in (None, False)}
+    clip = given.get("clip")
+    if method == "auto":
+        method, clip, why = _chosen(features, per_class, given)
+        note(f"method {method}: {why}")
+    if method not in METHODS:
+        raise RequestError(f"--method is {method!r}; auto, {', '.join(METHODS)} is expected.")
+    if learn_labels and method != "kip":
+        said = "keeps the labels fixed, or learns them at no cost" if method == "dpkip" else "labels by its teacher"
+        raise RequestError(f"--learn-labels belongs to kip: {method} {said}.")
+    for name in given:
+        if method not in OWNERS.get(name, METHODS):
+            owners = " and ".join(OWNERS[name])
+            raise RequestError(f"--{name.replace('_', '-')} belongs to {owners}; the method is {method}.")
+    return method, clip
+
+
+def _chosen(features: str, per_class: int, given: dict[str, Any]) -> tuple[str, str | None, str]:
+    for name, owners in {"clip_norm": ("dpkip",), **OWNERS}.items():
+        if name in given:
+            owner = "decant" if "decant" in owners else "dpkip"
+            return owner, given.get("clip"), f"--{name.replace('_', '-')} was given"
+    if features not in FINITE:
+        return "dpkip", None, f"{features} is no finite feature map, which decant needs"
+    if per_class < 2:
+        return "dpkip", "features", "it does best with one image a class; clipped in features"
+    return "decant", None, "it does best with several images a class; --method dpkip gives the paper's"
+
+
+def private_model(method: str, schema: ImageSchema, settings: dict[str, Any]) -> "DPKIP | Decant":
+    from limbeck.distill import DPKIP, Decant
+
+    return Decant(schema, **settings) if method == "decant" else DPKIP(schema, **settings)
 
 
 def method_settings(method: str, features: str, per_class: int, preset: str | None, **given: Any) -> dict[str, Any]:
@@ -54,7 +122,9 @@ def method_settings(method: str, features: str, per_class: int, preset: str | No
             raise RequestError(f"--batch is {settings['batch']!r}; a whole number or full is expected.") from None
     if settings.get("optimiser", "adam") not in ("adam", "sgd"):
         raise RequestError(f"--optimiser is {settings['optimiser']!r}; adam or sgd is expected.")
-    for name in ("epochs", "learning_rate", "clip_norm", "ridge", "chunk"):
+    if settings.get("clip", "pixels") not in ("pixels", "features"):
+        raise RequestError(f"--clip is {settings['clip']!r}; pixels or features is expected.")
+    for name in ("epochs", "steps", "learning_rate", "clip_norm", "ridge", "chunk"):
         if name in settings and not 0 < settings[name] < float("inf"):
             raise RequestError(f"--{name.replace('_', '-')} is {settings[name]}; a positive number is expected.")
     return settings

@@ -17,12 +17,15 @@ def plan(
     delta: options.Delta = 1e-5,
     per_class: options.PerClass = 10,
     features: options.Features = "scattering",
+    method: options.Method = "auto",
     n: options.Count = None,
     schema: source.Schema = None,
     preset: options.Preset = None,
     batch: options.Batch = None,
     epochs: options.Epochs = None,
+    steps: options.Steps = None,
     learning_rate: options.LearningRate = None,
+    clip: options.Clip = None,
     clip_norm: options.ClipNorm = None,
     ridge: options.Ridge = None,
     optimiser: options.Optimiser = None,
@@ -34,9 +37,15 @@ def plan(
     """Dry run: what will be spent on what, the noise, the time and the memory. Reads no data."""
     options.check_relation(relation)
     options.check_noise(noise)
+    method, clip = options.resolved_method(
+        method, features, per_class, preset=preset, epochs=epochs, optimiser=optimiser, clip=clip, clip_norm=clip_norm,
+        steps=steps,
+    )  # fmt: skip
+    if method == "kip":
+        raise RequestError("kip measures nothing under a plan; --method decant or dpkip is expected.")
     settings = options.method_settings(
-        "dpkip", features, per_class, preset, epsilon=epsilon, delta=delta, batch=batch, epochs=epochs,
-        learning_rate=learning_rate, clip_norm=clip_norm, ridge=ridge, optimiser=optimiser, chunk=chunk,
+        method, features, per_class, preset, epsilon=epsilon, delta=delta, batch=batch, epochs=epochs, steps=steps,
+        learning_rate=learning_rate, clip=clip, clip_norm=clip_norm, ridge=ridge, optimiser=optimiser, chunk=chunk,
         relation=relation, noise=noise,
     )  # fmt: skip
     declared = source.declared(data, schema, tell=not as_json)
@@ -44,10 +53,9 @@ def plan(
     if n is None:
         raise RequestError(f"how many records {data} holds is not known without reading it: say it with --n.")
 
-    from limbeck.distill import DPKIP
     from limbeck.distill.cost import check_memory, expected_memory, expected_seconds
 
-    model = DPKIP(declared, **settings)
+    model = options.private_model(method, declared, settings)
     check_memory(model, n)
     planned = model.plan(n)
     warn_delta(delta, n)

@@ -17,7 +17,7 @@ MARKS = {"ok": "[green]ok[/]", "note": "[yellow]note[/]", "failed": "[bold red]f
 
 @app.command()
 def verify(
-    release: Annotated[Path, typer.Argument(help="A release folder.")],
+    release: Annotated[Path, typer.Argument(help="A release or signal folder.")],
     key: Annotated[Path | None, typer.Option("--key", help="The public key (.pub) that must have signed it.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -50,6 +50,9 @@ def show(release: Path, found: "Verification") -> None:
         statement = f"{found.guarantee}: recomputed from the folder alone" if promised else f"{found.guarantee}"
         style = "" if promised else "bold red"
         output.print(statement, style=style, markup=False, highlight=False, soft_wrap=True)
+        if found.derived_from:
+            line = f"derived from signal {found.derived_from}: no further budget"
+            output.print(line, markup=False, highlight=False, soft_wrap=True)
         output.print(found.verdict, markup=False, highlight=False, soft_wrap=True)
         return
     output.print(f"{release} is NOT what its certificate says:", style="bold red", markup=False, highlight=False)

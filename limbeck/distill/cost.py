@@ -4,32 +4,52 @@ import os
 import time
 from collections.abc import Callable
 
+import equinox as eqx
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from limbeck.data import ImageSchema
+from limbeck.distill.decant import TEACHER, Decant
 from limbeck.distill.dpkip import DPKIP
 from limbeck.distill.inducing import MEASUREMENT, features_for, random_support
+from limbeck.distill.pouring import default_steps, distance
 from limbeck.errors import RequestError
-from limbeck.features import FeatureMap
+from limbeck.features import FeatureMap, Kernel
 from limbeck.features.parallel import WORKERS
-from limbeck.measure import Records, Session, SupportGradient
+from limbeck.measure import Records, Session, WeightGradient
 from limbeck.privacy.plan import FullBatch, Plan
 
 OVERHEAD = 600 * 2**20  # the interpreter, JAX and its compiled code
 
 
-def expected_memory(model: DPKIP, n: int) -> int:
+ACTIVATIONS = 64  # numbers that differentiating a feature map keeps, about, for each of its features
+
+
+def expected_memory(model: DPKIP | Decant, n: int) -> int:
     """Bytes at the peak: records and their features, and a chunk of gradients a worker. Flat in the batch size."""
+    if isinstance(model, Decant):
+        return _decant_memory(model, n)
     features = features_for(model.features, model.schema)
     D = int(np.prod(model.schema.shape))
     F = features.dim if isinstance(features, FeatureMap) else D
     m = model.per_class * len(model.schema.classes)
     records = n * (D + (F if isinstance(features, FeatureMap) else 0))
-    chunk = WORKERS * model.chunk * (4 * m * D + 3 * m * m + 4 * F)
+    a_unit = 4 * m * D + 3 * m * m + 4 * F if model.clip == "pixels" else 4 * F
+    chunk = WORKERS * model.chunk * a_unit
     return OVERHEAD + 4 * (records + chunk + 6 * m * D + 2 * m * F)
 
 
-def check_memory(model: DPKIP, n: int) -> None:
+def _decant_memory(model: Decant, n: int) -> int:
+    """Records and their features throughout, and the larger of what the two stages add."""
+    D, F, C = int(np.prod(model.schema.shape)), model.base_features().dim, len(model.schema.classes)
+    m = model.per_class * C
+    measuring = WORKERS * model.units_at_a_time * (2 * F + (F * C if model.forms_gradients else C))
+    fitting = m * F * ACTIVATIONS + 3 * m * m + 6 * m * D
+    return OVERHEAD + 4 * (n * (D + F) + max(measuring, fitting))
+
+
+def check_memory(model: DPKIP | Decant, n: int) -> None:
     """Refuse what cannot fit, before anything is computed."""
     needed, there = expected_memory(model, n), available_memory()
     if needed > there:
@@ -43,12 +63,13 @@ def available_memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def expected_seconds(model: DPKIP, plan: Plan) -> float:
+def expected_seconds(model: DPKIP | Decant, plan: Plan) -> float:
     """A rehearsal on noise, timed and scaled up: two rounds of the real step, a chunk alone and then one a worker."""
     (measured,) = plan.measurements
     schema: ImageSchema = model.schema
-    features = features_for(model.features, schema)
-    n = model.chunk * (1 + WORKERS)
+    features = model.resolved_features()
+    chunk = model.units_at_a_time if isinstance(model, Decant) else model.chunk
+    n = chunk * (1 + WORKERS)
     records = Records(
         schema.model_copy(update={"unit": "record", "rows_per_unit": 1}),
         np.random.default_rng().uniform(schema.low, schema.high, (n, *schema.shape)),
@@ -60,13 +81,38 @@ def expected_seconds(model: DPKIP, plan: Plan) -> float:
         records.prepare(features)
 
     rehearsed = measured.model_copy(update={"sampling": FullBatch(n=n), "steps": 2})
-    session = Session(records, Plan(measurements=(rehearsed,), delta=plan.delta), chunk=model.chunk)
-    x_s, y_s = random_support(schema, model.per_class, 0)
-    query = SupportGradient.at(features, x_s, y_s, model.ridge)
+    session = Session(records, Plan(measurements=(rehearsed,), delta=plan.delta), chunk=chunk)
     preparing = _second_time(prepare)
-    stepping = _second_time(lambda: session.ask(MEASUREMENT, lambda: query))
-    rounds = 1 + -(-(-(-measured.sampling.cap // model.chunk) - 1) // WORKERS)
-    return measured.steps * stepping * rounds / 2 + plan.n / n * preparing
+    stepping = _second_time(_step(model, session, features))
+    rounds = 1 + -(-(-(-measured.sampling.cap // chunk) - 1) // WORKERS)
+    fitting = _fitting_seconds(model, features) if isinstance(model, Decant) else 0.0
+    return measured.steps * stepping * rounds / 2 + plan.n / n * preparing + fitting
+
+
+def _step(model: DPKIP | Decant, session: Session, features: FeatureMap | Kernel) -> Callable[[], object]:
+    """One private step of the method."""
+    if isinstance(model, Decant):
+        assert isinstance(features, FeatureMap)
+        W = jnp.zeros((features.dim, len(model.schema.classes)))
+        return lambda: session.ask(TEACHER, lambda: WeightGradient(W, model.loss))
+    x_s, y_s = random_support(model.schema, model.per_class, 0)
+    look = model.look(features)
+
+    def step() -> None:
+        answer = session.ask(MEASUREMENT, lambda: look.query(x_s, y_s))
+        jax.block_until_ready(look.gradients(x_s, y_s, answer))
+
+    return step
+
+
+def _fitting_seconds(model: Decant, features: FeatureMap | Kernel) -> float:
+    """All steps of pouring, from the second one's gradient."""
+    assert isinstance(features, FeatureMap)
+    x_s, _ = random_support(model.schema, model.per_class, 0)
+    W = jnp.ones((features.dim, len(model.schema.classes)))
+    slope = eqx.filter_jit(jax.grad(distance))
+    one = _second_time(lambda: jax.block_until_ready(slope(x_s, features, W, model.ridge)))
+    return default_steps(len(x_s)) * one
 
 
 def _second_time(work: Callable[[], object]) -> float:

@@ -1,7 +1,7 @@
 """DP-KIP: differentially private kernel inducing points (Vinaroz & Park 2024), Algorithm 1."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Array
@@ -9,6 +9,9 @@ from jaxtyping import Array
 from limbeck.data import ImageSchema
 from limbeck.distill.inducing import (
     MEASUREMENT,
+    AtSupport,
+    AtWeights,
+    Look,
     Optimiser,
     Progress,
     check_sizes,
@@ -18,7 +21,7 @@ from limbeck.distill.inducing import (
     random_support,
 )
 from limbeck.errors import RequestError
-from limbeck.features import FeatureMap, Kernel
+from limbeck.features import FeatureMap, Kernel, Whitened
 from limbeck.measure import Records, Session
 from limbeck.measure.session import CHUNK
 from limbeck.privacy.accounting import Relation
@@ -27,6 +30,14 @@ from limbeck.privacy.journal import Journal
 from limbeck.privacy.plan import FullBatch, Measurement, Noise, Plan, Poisson, check_privacy
 from limbeck.privacy.stream import Stream
 from limbeck.release import Release
+
+Clip = Literal["pixels", "features"]
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "pixels": {"clip_norm": 1e-2, "batch": 500, "epochs": 2.0, "learning_rate": 0.1, "chunk": CHUNK},
+    "features": {"clip_norm": 1.0, "batch": "full", "epochs": 100.0, "learning_rate": 0.2, "chunk": 2048},
+}
+UNSET: Any = None  # stands for DEFAULTS[clip]
+LOGITS = 4.0  # how far apart the initial labels are where they are logits
 
 
 @dataclass
@@ -45,10 +56,14 @@ class DPKIP:
     - `schema`: what the data may hold, declared: shape, classes, range, unit.
     - `epsilon`, `delta`, `relation`: the guarantee. Keep delta well below 1 / n.
     - `per_class`: support images a class. `features`: a name ("scattering", "fc-ntk"), a map or a kernel.
-    - `clip`: where gradients are clipped: "pixels", the paper's.
-    - `clip_norm`: C, for the loss with its 1/2 and summed over classes.
+    - `clip`: where gradients are clipped. "pixels": in the support's pixels, the paper's Algorithm 1. "features": in
+      the weights W(X_s, Y_s) of the ridge regression, with a softmax loss, pulled back to images and labels: one
+      matrix product and one backward pass a step (`inducing.AtWeights`); needs a finite feature map, which is
+      whitened by public noise if it is given by name.
+    - `clip_norm`: C, in pixels for the loss with its 1/2 and summed over classes.
     - `batch`: expected units a step, or "full". `epochs`: passes over the data, batch / n of one a step.
-    - `learning_rate`, `optimiser`, `ridge` (lam): as in the paper's tables 11 to 14, which `presets` gives by name.
+    - `learning_rate`, `optimiser`, `ridge` (lam): in pixels, as in the paper's tables 11 to 14, which `presets` gives
+      by name. What is not given is `DEFAULTS[clip]`'s.
     - `noise`: "normal", or "discrete": integers throughout, proof against floating-point attacks, accounted by RDP,
       so that more noise is needed (about a third more for Poisson batches).
     - `init_seed`: the seed of the initial images: public, stored, drawn afresh when None.
@@ -76,21 +91,28 @@ class DPKIP:
     delta: float = 1e-5
     per_class: int = 10
     features: str | FeatureMap | Kernel = "scattering"
-    clip: Literal["pixels"] = "pixels"
-    clip_norm: float = 1e-2
-    batch: int | Literal["full"] = 500
-    epochs: float = 2
-    learning_rate: float = 0.1
+    clip: Clip = "pixels"
+    clip_norm: float = UNSET
+    batch: int | Literal["full"] = UNSET
+    epochs: float = UNSET
+    learning_rate: float = UNSET
     ridge: float = 1e-3
     optimiser: Optimiser = "adam"
     relation: Relation = "zero-out"
     noise: Noise = "normal"
     init_seed: int | None = None
     seed: int | None = None
-    chunk: int = CHUNK
+    chunk: int = UNSET
     plan_: Plan = field(init=False, repr=False)
     guarantee_: Guarantee = field(init=False, repr=False)
     release_: Release = field(init=False, repr=False)
+
+    def __post_init__(self):
+        if self.clip not in DEFAULTS:
+            raise RequestError(f"clip is {self.clip!r}; {' or '.join(DEFAULTS)} is expected.")
+        for name, value in DEFAULTS[self.clip].items():
+            if getattr(self, name) is None:
+                setattr(self, name, value)
 
     def fit_resample(self, X, y, units=None, *, progress: Progress | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Distil (X, y): images in declared units (m, H, W, C) and their labels (m,)."""
@@ -119,7 +141,21 @@ class DPKIP:
         return Measurement(name=name, sampling=sampling, steps=steps, clip=self.clip_norm, sigma=1, noise=self.noise)
 
     def resolved_features(self) -> FeatureMap | Kernel:
-        return features_for(self.features, self.schema)
+        features = features_for(self.features, self.schema)
+        if self.clip == "pixels":
+            return features
+        if not isinstance(features, FeatureMap):
+            raise RequestError(
+                "clip 'features' needs a finite feature map, as scattering is: fc-ntk is clipped in pixels."
+            )
+        return Whitened.of(features) if isinstance(self.features, str) else features
+
+    def look(self, features: FeatureMap | Kernel) -> Look:
+        """What each step asks of the records."""
+        if self.clip == "pixels":
+            return AtSupport(features, self.ridge)
+        assert isinstance(features, FeatureMap)
+        return AtWeights(features, self.ridge, "softmax")
 
     def recipe(self, plan: Plan, name: str = MEASUREMENT) -> dict:
         """Every hyper-parameter, so that a result can be repeated; public."""
@@ -138,7 +174,7 @@ class DPKIP:
             "learning_rate": self.learning_rate,
             "optimiser": self.optimiser,
             "ridge": self.ridge,
-            "labels": "uniform, fixed",
+            "labels": "learned" if self.clip == "features" else "uniform, fixed",
             "init": "normal",
             "init_seed": self.init_seed,
         }
@@ -168,14 +204,17 @@ class DPKIP:
         seed = public_seed() if self.init_seed is None else self.init_seed
         features = self.resolved_features()
         records.prepare(features)
+        at_weights = self.clip == "features"
+        x_s, y_s = random_support(self.schema, self.per_class, seed)
         x_s, y_s = descend(
             session,
-            features,
-            *random_support(self.schema, self.per_class, seed),
-            ridge=self.ridge,
+            self.look(features),
+            x_s,
+            LOGITS * y_s if at_weights else y_s,
             optimiser=self.optimiser,
             learning_rate=self.learning_rate,
             steps=session.plan.measurement(name).steps,
+            learn_labels=at_weights,
             measurement=name,
             progress=progress,
         )

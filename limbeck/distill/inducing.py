@@ -1,18 +1,21 @@
-"""What KIP and DP-KIP share: a random support and gradient descent on the answers of a session."""
+"""What KIP and DP-KIP share: a random support, and gradient descent on the answers of a session."""
 
 import secrets
 from collections.abc import Callable
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, runtime_checkable
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
+from jax.scipy.linalg import cho_factor, cho_solve
 from jaxtyping import Array, Float
 
 from limbeck.data import ImageSchema
 from limbeck.errors import RequestError
 from limbeck.features import FeatureMap, Kernel, named
-from limbeck.measure import Session, SupportGradient
+from limbeck.measure import Loss, Query, Session, SupportGradient, WeightGradient
 
 Progress = Callable[[int, int], None]
 Optimiser = Literal["adam", "sgd"]
@@ -32,13 +35,89 @@ def public_seed() -> int:
     return secrets.randbits(31)
 
 
+@runtime_checkable
+class Look(Protocol):
+    """What a step asks of the records, and how the answer becomes gradients in X_s and Y_s."""
+
+    @property
+    def decays(self) -> bool:
+        """Whether the rate goes down to zero along the run."""
+        ...
+
+    def query(self, x_s: Array, y_s: Array) -> Query: ...
+
+    def gradients(self, x_s: Array, y_s: Array, answer: Any) -> tuple[Any, ...]: ...
+
+
+@dataclass(frozen=True)
+class AtSupport:
+    """Gradients in the support's pixels, clipped there: the papers' way. Without noise, in the labels too."""
+
+    features: FeatureMap | Kernel
+    ridge: float
+    decays: bool = False
+
+    def query(self, x_s: Array, y_s: Array) -> SupportGradient:
+        return SupportGradient.at(self.features, x_s, y_s, self.ridge)
+
+    def gradients(self, x_s: Array, y_s: Array, answer: Any) -> tuple[Any, ...]:
+        return answer if isinstance(answer, tuple) else (answer,)
+
+
+@dataclass(frozen=True)
+class AtWeights:
+    """Gradients in W(X_s, Y_s), clipped there, and pulled back to pixels and labels.
+
+    **Why this is private.** The answer G is a noisy sum of clipped gradients dL_t/dW: all that is seen of the records.
+    W is a function of the support alone, which is private output already, so (dW/dX_s)^T G and (dW/dY_s)^T G are
+    functions of private outputs: post-processing. Labels are learned for nothing, and no record is differentiated.
+    """
+
+    features: FeatureMap
+    ridge: float
+    loss: Loss
+    decays: bool = True
+
+    def query(self, x_s: Array, y_s: Array) -> WeightGradient:
+        return WeightGradient(_weights(self.features, x_s, y_s, self.ridge), self.loss)
+
+    def gradients(self, x_s: Array, y_s: Array, answer: Any) -> tuple[Array, ...]:
+        return pulled_back(self.features, x_s, y_s, self.ridge, jnp.asarray(answer))
+
+
+def weights_of(
+    features: FeatureMap, x_s: Float[Array, "m H W ch"], y_s: Float[Array, "m C"], ridge: float
+) -> Float[Array, "F C"]:
+    """The weights of kernel ridge regression on the support."""
+    return ridge_weights(features(x_s), y_s, ridge)
+
+
+def ridge_weights(Phi_s: Float[Array, "m F"], Y_s: Float[Array, "m C"], ridge: float) -> Float[Array, "F C"]:
+    """W = Phi_s^T (K + lam tr(K)/m I)^-1 Y_s: kernel ridge regression predicts phi(x)^T W."""
+    K = Phi_s @ Phi_s.T
+    m = len(K)
+    A = K + ridge * jnp.trace(K) / m * jnp.eye(m)
+    return Phi_s.T @ cho_solve(cho_factor(A), Y_s)
+
+
+_weights = eqx.filter_jit(weights_of)
+
+
+@eqx.filter_jit
+def pulled_back(
+    features: FeatureMap, x_s: Float[Array, "m H W ch"], y_s: Float[Array, "m C"], ridge: float, G: Float[Array, "F C"]
+) -> tuple[Float[Array, "m H W ch"], Float[Array, "m C"]]:
+    """(dW/dX_s)^T G and (dW/dY_s)^T G: one backward pass, and a function of the support and of G alone."""
+    _, pull = jax.vjp(lambda x, y: weights_of(features, x, y, ridge), x_s, y_s)
+    return pull(G)
+
+
 def descend(
     session: Session,
-    features: FeatureMap | Kernel,
+    look: Look,
     x_s: Float[Array, "m H W ch"],
     y_s: Float[Array, "m C"],
     *,
-    ridge: float,
     optimiser: Optimiser,
     learning_rate: float,
     steps: int,
@@ -47,7 +126,8 @@ def descend(
     progress: Progress | None = None,
 ) -> tuple[Float[Array, "m H W ch"], Float[Array, "m C"]]:
     """`steps` gradient steps on the support, each on one answer to `measurement`: post-processing throughout."""
-    transform = {"adam": optax.adam, "sgd": optax.sgd}[optimiser](learning_rate)
+    rate = optax.cosine_decay_schedule(learning_rate, steps) if look.decays else learning_rate
+    transform = {"adam": optax.adam, "sgd": optax.sgd}[optimiser](rate)
     variables: Any = (x_s, y_s) if learn_labels else (x_s,)
     state = (variables, transform.init(variables))
 
@@ -60,9 +140,8 @@ def descend(
     start, state = session.restored(measurement, state)
     for step in range(start, steps):
         x_s, y_s = state[0] if learn_labels else (state[0][0], y_s)
-        answer = session.ask(measurement, lambda: SupportGradient.at(features, x_s, y_s, ridge))  # noqa: B023
-        gradient = answer if isinstance(answer, tuple) else (answer,)
-        state = update(state, gradient[: len(state[0])])
+        answer = session.ask(measurement, lambda: look.query(x_s, y_s))  # noqa: B023
+        state = update(state, look.gradients(x_s, y_s, answer)[: len(state[0])])
         session.checkpoint(step + 1, state)
         if progress is not None:
             progress(step + 1, steps)

@@ -6,6 +6,7 @@ import numpy as np
 
 from limbeck.data import ImageSchema
 from limbeck.distill.inducing import (
+    AtSupport,
     Optimiser,
     Progress,
     check_sizes,
@@ -74,9 +75,8 @@ class KIP:
         steps = max(1, round(self.epochs * records.n / batch))
         x_s, y_s = descend(
             Session(records, Unprotected(records.n, batch)),
-            features,
+            AtSupport(features, self.ridge),
             *random_support(self.schema, self.per_class, seed),
-            ridge=self.ridge,
             optimiser=self.optimiser,
             learning_rate=self.learning_rate,
             steps=steps,

@@ -8,8 +8,9 @@ from limbeck.features.base import FeatureMap, Kernel, gram
 from limbeck.features.chunked import features_of
 from limbeck.features.ntk import FCNTK
 from limbeck.features.scattering import Scattering
+from limbeck.features.whitened import Whitened
 
-__all__ = ["FCNTK", "FeatureMap", "Kernel", "Scattering", "features_of", "from_config", "gram", "named"]
+__all__ = ["FCNTK", "FeatureMap", "Kernel", "Scattering", "Whitened", "features_of", "from_config", "gram", "named"]
 
 NAMES = ("fc-ntk", "scattering")
 
@@ -33,6 +34,10 @@ def from_config(config: dict[str, Any], shape: Sequence[int]) -> FeatureMap | Ke
     """The features whose `config()` this is, for examples of `shape`."""
     options = dict(config)
     name = options.pop("name", None)
+    if name == "whitened":
+        base = from_config(options["base"], shape)
+        assert isinstance(base, FeatureMap)
+        return Whitened.of(base, options["seed"])
     declared = options.pop("shape", None)
     if declared is not None and tuple(declared) != tuple(shape):
         raise RequestError(f"these features are of examples of shape {tuple(declared)}; the data's is {tuple(shape)}")

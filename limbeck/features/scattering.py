@@ -8,6 +8,7 @@ from jaxtyping import Array, Float
 
 from limbeck.errors import RequestError
 from limbeck.features.base import FeatureMap
+from limbeck.features.normalised import unit_norm
 from limbeck.features.transform import transform
 from limbeck.features.wavelets import bank
 
@@ -79,7 +80,7 @@ class Scattering(FeatureMap):
         if self.groups is not None:
             S = _group_norm(S, self.groups)
         S = S.reshape(b, -1)
-        return _unit_norm(S) if self.unit_norm else S
+        return unit_norm(S) if self.unit_norm else S
 
     def config(self) -> dict[str, Any]:
         return {
@@ -97,9 +98,3 @@ def _group_norm(S: Float[Array, "b K hw"], groups: int) -> Float[Array, "b K hw"
     G = G - jnp.mean(G, axis=2, keepdims=True)
     G = G / jnp.sqrt(jnp.mean(G * G, axis=2, keepdims=True) + 1e-5)
     return G.reshape(S.shape)
-
-
-def _unit_norm(S: Float[Array, "b F"]) -> Float[Array, "b F"]:
-    squared = jnp.sum(S * S, axis=1, keepdims=True)
-    zero = squared == 0
-    return jnp.where(zero, 0, S / jnp.sqrt(jnp.where(zero, 1, squared)))

@@ -3,6 +3,16 @@
 from limbeck.measure.correct import CorrectPredictions
 from limbeck.measure.gradients import SupportGradient
 from limbeck.measure.records import Records
-from limbeck.measure.session import Session, Unprotected
+from limbeck.measure.session import Query, Session, Unprotected
+from limbeck.measure.weights import Loss, WeightGradient
 
-__all__ = ["CorrectPredictions", "Records", "Session", "SupportGradient", "Unprotected"]
+__all__ = [
+    "CorrectPredictions",
+    "Loss",
+    "Query",
+    "Records",
+    "Session",
+    "SupportGradient",
+    "Unprotected",
+    "WeightGradient",
+]

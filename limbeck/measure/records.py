@@ -47,7 +47,9 @@ class Records:
             x = self._x.reveal()
             if isinstance(features, FeatureMap):
                 x = features_of(features, x, progress=progress)
-            self._targets = (features.config(), Private(x.reshape(len(x), -1)))
+            x = x.reshape(len(x), -1)
+            x[self._c.reveal() < 0] = 0  # null records are zeros, for features too
+            self._targets = (features.config(), Private(x))
 
     def forget(self) -> None:
         """Drop what `prepare` computed."""
@@ -59,10 +61,14 @@ class Records:
         NaN is the one mark that no record's own target can carry; contributions turn it into exact zeros.
         """
         assert self._targets is not None, "prepare() comes first"
+        targets, classes = self._targets[1].reveal(), len(self.schema.classes)
         rows = np.where(units[:, None] >= 0, self._rows.reveal()[units], -1)
+        first, last = rows[0, 0], rows[-1, 0]
+        if rows.shape[1] == 1 and first >= 0 and np.array_equal(rows[:, 0], np.arange(first, last + 1)):
+            run = slice(first, last + 1)  # a full batch is read where it lies
+            return targets[run, None], centred_onehot(self._c.reveal()[run, None], classes)
         c = np.where(rows >= 0, self._c.reveal()[rows], -1)
-        inputs = self._targets[1].reveal()[np.maximum(rows, 0)]
-        return np.where((c >= 0)[..., None], inputs, 0), centred_onehot(c, len(self.schema.classes))
+        return np.where((c >= 0)[..., None], targets[np.maximum(rows, 0)], 0), centred_onehot(c, classes)
 
 
 def _group(schema: ImageSchema, n: int, units: Private | None) -> Int[np.ndarray, "u k"]:

@@ -2,6 +2,17 @@
 
 from limbeck.release.checks import Check, Problem
 from limbeck.release.folder import Release, load
+from limbeck.release.signal import Signal, load_signal
 from limbeck.release.verify import Verification, examine, verify
 
-__all__ = ["Check", "Problem", "Release", "Verification", "examine", "load", "verify"]
+__all__ = [
+    "Check",
+    "Problem",
+    "Release",
+    "Signal",
+    "Verification",
+    "examine",
+    "load",
+    "load_signal",
+    "verify",
+]

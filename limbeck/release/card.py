@@ -40,9 +40,43 @@ or from the command line:
 limbeck predict {name} FILE_OR_FOLDER --out predictions.csv
 ```
 
-`data.npz` holds `x` ({m} images in the declared units, not held within the range), `y` (their labels) and `y_soft`
+`data.npz` holds `x` ({m} images in the declared units, {held}), `y` (their labels) and `y_soft`
 (the centred targets that the kernel ridge regression is trained on). `images/` shows them; `images/index.csv` gives
 each picture's range.
+
+## How it was made
+
+| | |
+| --- | --- |
+{rows}
+
+All settings are in `recipe.json`, what was declared about the data in `schema.json`.
+
+## Check it
+
+```
+limbeck verify {name}
+```
+
+recomputes the guarantee from this folder alone and compares every file with `certificate.json`.
+"""
+
+SIGNAL_CARD = """# A signal: the private teacher from which datasets are fitted
+
+**{statement}**
+
+{explanation}
+
+## Use it
+
+```
+limbeck fit {name} --per-class 10 --out release
+```
+
+makes a dataset of it, of any size and any number of times. That needs no private data and spends no further budget:
+every dataset has the guarantee above, all of them together too, and names this signal in its certificate.
+
+`signal.npz` holds `W`, the weights of a linear model of {C} classes on {F} features, measured under noise.
 
 ## How it was made
 
@@ -80,28 +114,18 @@ def card(
     recipe: dict,
     plan: Plan | None,
     ledger: dict[str, Any],
+    derived_from: str | None = None,
 ) -> str:
     """The README.md of a release."""
     private = guarantee.status == "private"
-    kept = f" Of each person, at most {schema.rows_per_unit} records were used." if schema.unit == "person" else ""
-    explanation = {
-        "private": PRIVATE.format(unit=guarantee.unit, epsilon=guarantee.epsilon, delta=guarantee.delta, rows=kept),
-        "seeded": SEEDED,
-        "none": NONE,
-    }[guarantee.status]
     facts = {
         "method": recipe["method"],
         "features": f"`{json.dumps(recipe['features'])}`",
         "ridge": f"{recipe['ridge']:g}",
         "guarantee": str(guarantee),
     }
-    for measured in plan.measurements if plan else ():
-        sampling = measured.sampling
-        facts[measured.name] = (
-            f"{measured.steps} answers; clip {measured.clip:g}, sigma {measured.sigma:.4g}, "
-            f"{sampling.n} units, each in a batch with probability {sampling.q:.4g}, {measured.noise} noise"
-        )
-    facts["ledger"] = ledger_line(ledger)
+    if derived_from is not None:
+        facts["derived from"] = f"signal {derived_from}: no further budget"
     return CARD.format(
         method=recipe["method"],
         per_class=recipe["per_class"],
@@ -110,13 +134,62 @@ def card(
         m=m,
         classes=len(schema.classes),
         statement=headline(str(guarantee)),
-        explanation=explanation,
+        explanation=explanation(schema, guarantee),
         name=name,
         shape=schema.shape,
         low=schema.low,
         high=schema.high,
-        rows="\n".join(f"| {k} | {v} |" for k, v in facts.items()),
+        held="held within the range" if recipe.get("valid_range") else "not held within the range",
+        rows=table(facts, plan, ledger),
     )
+
+
+def signal_card(
+    name: str,
+    schema: ImageSchema,
+    shape: tuple[int, ...],
+    guarantee: Guarantee,
+    recipe: dict,
+    plan: Plan | None,
+    ledger: dict[str, Any],
+) -> str:
+    """The README.md of a signal."""
+    facts = {
+        "method": recipe["method"],
+        "features": f"`{json.dumps(recipe['features'])}`",
+        "guarantee": str(guarantee),
+    }
+    return SIGNAL_CARD.format(
+        statement=headline(str(guarantee)),
+        explanation=explanation(schema, guarantee),
+        name=name,
+        F=shape[0],
+        C=shape[1],
+        rows=table(facts, plan, ledger),
+    )
+
+
+def explanation(schema: ImageSchema, guarantee: Guarantee) -> str:
+    """What the guarantee means, in words."""
+    kept = f" Of each person, at most {schema.rows_per_unit} records were used." if schema.unit == "person" else ""
+    return {
+        "private": PRIVATE.format(unit=guarantee.unit, epsilon=guarantee.epsilon, delta=guarantee.delta, rows=kept),
+        "seeded": SEEDED,
+        "none": NONE,
+    }[guarantee.status]
+
+
+def table(facts: dict[str, str], plan: Plan | None, ledger: dict[str, Any]) -> str:
+    """The rows of how it was made: what is given, every measurement, and the ledger."""
+    rows = dict(facts)
+    for measured in plan.measurements if plan else ():
+        sampling = measured.sampling
+        rows[measured.name] = (
+            f"{measured.steps} answers; clip {measured.clip:g}, sigma {measured.sigma:.4g}, "
+            f"{sampling.n} units, each in a batch with probability {sampling.q:.4g}, {measured.noise} noise"
+        )
+    rows["ledger"] = ledger_line(ledger)
+    return "\n".join(f"| {k} | {v} |" for k, v in rows.items())
 
 
 def headline(statement: str) -> str:

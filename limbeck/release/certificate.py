@@ -2,11 +2,13 @@
 
 import hashlib
 import json
+from collections.abc import Container
 from importlib.metadata import version
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from limbeck.data import ImageSchema
 from limbeck.privacy.accounting import GRID, Relation, accountant_version
 from limbeck.privacy.events import event_tree
 from limbeck.privacy.guarantee import Guarantee, Status
@@ -23,16 +25,16 @@ PUBLIC = {
     "classes": "declared",
     "value range": "declared",
     "number of units": "public, null units included",
-    "initial images": "random, public seed",
-    "labels": "fixed",
 }
+FIXED_LABELS = "uniform, fixed"
 NO_LEDGER = {"status": "none"}
 
 
 class Certificate(BaseModel):
     """Every field is public. `seal` holds a digest of each other field, so that an edit is named by `verify`.
 
-    The seal shows that a certificate is consistent; it does not show who wrote it.
+    The seal shows that a certificate is consistent; it does not show who wrote it. `derived_from` is the SHA-256 of
+    the certificate of the signal that a release was fitted to: the measurements and the ledger are then that signal's.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -53,6 +55,7 @@ class Certificate(BaseModel):
     event: dict[str, Any] | None
     accountant: dict[str, Any] | None
     ledger: dict[str, Any]
+    derived_from: str | None = None
     origin: dict[str, str]
     public_inputs: dict[str, str]
     files: dict[str, str]
@@ -63,19 +66,20 @@ class Certificate(BaseModel):
 def certificate(
     plan: Plan | None,
     guarantee: Guarantee,
-    rows_per_unit: int,
-    public_inputs: dict[str, str],
+    schema: ImageSchema,
+    recipe: dict[str, Any],
     files: dict[str, str],
     ledger: dict[str, Any] = NO_LEDGER,
+    derived_from: str | None = None,
 ) -> Certificate:
-    """The certificate of a release made by running `plan`; None for a method without one."""
+    """The certificate of what was made by running `plan`; None for a method without one."""
     fields: dict[str, Any] = {
         "format": 1,
         "statement": str(guarantee),
         "status": guarantee.status,
-        **wording(plan, guarantee.status),
+        **wording(plan, guarantee.status, files, recipe),
         "unit": plan.unit if plan else "record",
-        "rows_per_unit": rows_per_unit,
+        "rows_per_unit": schema.rows_per_unit,
         "relation": plan.relation if plan else None,
         "units": plan.n if plan else None,
         "epsilon": plan.epsilon if guarantee.status == "private" and plan else None,
@@ -85,20 +89,35 @@ def certificate(
         "event": event_tree(plan.event) if plan else None,
         "accountant": accountant_facts(plan) if plan else None,
         "ledger": ledger,
-        "public_inputs": public_inputs,
+        "derived_from": derived_from,
+        "public_inputs": {"schema": schema.digest(), "recipe": digest_of(recipe)},
         "files": files,
         "software": software(),
     }
     return Certificate(**fields, seal={name: digest_of(value) for name, value in fields.items()})
 
 
-def wording(plan: Plan | None, status: Status) -> dict[str, Any]:
+def wording(plan: Plan | None, status: Status, files: Container[str], recipe: dict[str, Any]) -> dict[str, Any]:
     """The fields in words: how the promise comes about, and where what is not measured comes from."""
     if plan is None:
         return {"mechanism": "none", "noise": "none", "origin": {"everything": "the data itself"}}
     kinds = sorted({m.noise for m in plan.measurements})
     noise = "; ".join(NOISE[kind] for kind in kinds) if status == "private" else "seeded"
-    return {"mechanism": MECHANISM, "noise": noise, "origin": PUBLIC}
+    return {"mechanism": MECHANISM, "noise": noise, "origin": PUBLIC | _start(files, recipe)}
+
+
+def _start(files: Container[str], recipe: dict[str, Any]) -> dict[str, str]:
+    """Where what the measurements began with comes from: weights, or images and labels."""
+    if is_signal(files):
+        return {"initial weights": "zero"}
+    fixed = recipe.get("labels", FIXED_LABELS) == FIXED_LABELS
+    labels = "fixed" if fixed else "computed from the noisy answers and public inputs"
+    return {"initial images": "random, public seed", "labels": labels}
+
+
+def is_signal(files: Container[str]) -> bool:
+    """Whether a certificate is a signal's or a release's, by the files that it lists."""
+    return "signal.npz" in files and "data.npz" not in files
 
 
 def accountant_facts(plan: Plan) -> dict[str, Any]:

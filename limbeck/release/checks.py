@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,12 @@ from limbeck.release.certificate import (
     Certificate,
     accountant_facts,
     digest_of,
+    is_signal,
     ledger_line,
     software,
     wording,
 )
-from limbeck.release.contents import Unreadable, file_digest, read_plain
+from limbeck.release.contents import Unreadable, file_digest, read_plain, small_array
 from limbeck.release.price import Beyond, Price, is_cut
 from limbeck.release.signature import SIGNATURE
 
@@ -83,7 +85,11 @@ def seals(e: Evidence) -> Check:
     """A digest of each field: which one was edited; and each field in the form in which it is written."""
     seal, fields = e.raw["seal"], e.raw.keys() - {"seal"}
     written = e.claimed.model_dump(mode="json")
-    problems = [Problem(f"seal.{name}", "seals no field") for name in sorted(seal.keys() - fields)]
+    known = Certificate.model_fields.keys()
+    problems = [
+        Problem(name, "is missing") if name in known else Problem(f"seal.{name}", "seals no field")
+        for name in sorted(seal.keys() - fields)
+    ]
     for name in sorted(fields):
         if seal.get(name) != digest_of(e.raw[name]):
             problems.append(Problem(name, "was edited: its seal is broken"))
@@ -135,6 +141,8 @@ def inputs(e: Evidence) -> Check:
 
 def data(e: Evidence) -> Check:
     """The arrays have the shapes that schema and recipe declare."""
+    if is_signal(e.claimed.files):
+        return _weights(e)
     if e.arrays is None or e.schema is None:
         return Check("data.npz", "not checked", e.unreadable)
     m = e.arrays.get("y", (0,))[:1]
@@ -146,6 +154,28 @@ def data(e: Evidence) -> Check:
     if per_class is not None and not (_is_number(per_class) and (per_class * classes,) == m):
         problems.append(Problem("recipe.per_class", f"is {per_class!r}, for {classes} classes and {sum(m)} records"))
     return Check("data.npz", f"{sum(m)} records, {classes} classes, as declared", tuple(problems))
+
+
+def _weights(e: Evidence) -> Check:
+    """The same of a signal: weights for every class, all of them finite."""
+    if e.arrays is None or e.schema is None:
+        return Check("signal.npz", "not checked", e.unreadable)
+    classes = len(e.schema.classes)
+    match e.arrays:
+        case {"W": (int(F), int(C)), **rest} if F > 0 and classes == C and not rest:
+            wrong = _not_finite_weights(e.folder / "signal.npz")
+            problems = (Problem("signal.npz", wrong),) if wrong else ()
+            return Check("signal.npz", f"weights of {F} features for {C} classes, as declared", problems)
+    wrong = f"does not hold W, one column for each of the {classes} classes, and nothing else"
+    return Check("signal.npz", "other arrays", (Problem("signal.npz", wrong),))
+
+
+def _not_finite_weights(path: Path) -> str | None:
+    try:
+        W = small_array(path, "W")
+    except Unreadable as error:
+        return str(error)
+    return None if W.dtype.kind == "f" and np.isfinite(W).all() else "holds weights that are not finite numbers"
 
 
 def recipe(e: Evidence) -> Check:
@@ -277,7 +307,11 @@ def statement(e: Evidence) -> Check:
         promised = Guarantee("private", claimed.epsilon, e.plan.delta, e.plan.unit, e.plan.relation)
     else:
         promised = Guarantee("seeded" if e.plan is not None else "none")
-    expected = {"status": promised.status, "statement": str(promised), **wording(e.plan, promised.status)}
+    expected = {
+        "status": promised.status,
+        "statement": str(promised),
+    }
+    expected |= wording(e.plan, promised.status, claimed.files, e.recipe or {})
     problems = [
         Problem(name, "does not follow from the other fields")
         for name, value in expected.items()
@@ -313,11 +347,25 @@ def ledger(e: Evidence) -> Check:
         return Check("ledger", "not known", (Problem("ledger", str(error)),))
 
 
+def derivation(e: Evidence) -> Check | None:
+    """Whether it was fitted to a signal, whose measurements and ledger it then states."""
+    signal = e.claimed.derived_from
+    if signal is None:
+        return None
+    problems = [] if re.fullmatch("[0-9a-f]{64}", signal) else ["is not the SHA-256 of a certificate"]
+    if e.plan is None:
+        problems.append("names a signal, and nothing was measured")
+    if is_signal(e.claimed.files):
+        problems.append("names a signal, and this is one")
+    found = tuple(Problem("derived_from", problem) for problem in problems)
+    return Check("derived from", f"signal {signal[:16]}: no further budget, as stated", found)
+
+
 def _short(value: float | None) -> str:
     return "none" if value is None else f"{value:.6g}"
 
 
 CHECKS = (
     seals, files, inputs, data, recipe, event, accountant, epsilon, cross_check, curve, statement, randomness,
-    versions, ledger,
+    versions, ledger, derivation,
 )  # fmt: skip

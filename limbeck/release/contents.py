@@ -1,6 +1,7 @@
 """Reading a folder that a stranger may have written: nothing is followed, waited for, or read without end."""
 
 import hashlib
+import io
 import json
 import math
 import os
@@ -94,6 +95,20 @@ def array_shapes(path: Path) -> dict[str, tuple[int, ...]]:
     except Exception:  # whatever a broken archive does to its reader
         raise Unreadable("is not readable as NumPy arrays") from None
     return shapes
+
+
+def small_array(path: Path, name: str) -> np.ndarray:
+    """One array of an .npz of moderate size, unpacked."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(read_plain(path))) as archive:
+            if archive.getinfo(f"{name}.npy").file_size > LIMIT:
+                raise ValueError
+            with archive.open(f"{name}.npy") as f:
+                return np.lib.format.read_array(f, allow_pickle=False)
+    except Unreadable:
+        raise
+    except Exception:  # whatever a broken archive does to its reader
+        raise Unreadable(f"holds no readable array {name} of moderate size") from None
 
 
 def _header(f: Any) -> tuple[int, ...]:

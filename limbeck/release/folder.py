@@ -1,8 +1,6 @@
-"""The release folder: written whole or not at all, and read back."""
+"""The release: a synthetic labelled set, as a folder and read back."""
 
-import json
 import os
-import shutil
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,9 +14,9 @@ from limbeck.errors import RequestError
 from limbeck.privacy.guarantee import Guarantee
 from limbeck.privacy.plan import Plan
 from limbeck.release.card import card
-from limbeck.release.certificate import NO_LEDGER, Certificate, certificate, digest_of, plan_of
-from limbeck.release.contents import file_digest
+from limbeck.release.certificate import NO_LEDGER
 from limbeck.release.pictures import write_pictures
+from limbeck.release.sealed import read_stated, write_folder
 from limbeck.release.signature import SIGNATURE, signed
 from limbeck.release.verify import Verification, examine
 
@@ -35,6 +33,8 @@ class Release:
     - `ledger`: the row of a budget ledger that the run was charged to: `{"status": "recorded", "dataset": ...,
       "run": ..., "grant": {"epsilon": ..., "delta": ...}}`, `{"status": "not used: --no-ledger"}`,
       or `{"status": "none"}`.
+    - `derived_from`: the SHA-256 of the certificate of the signal that it was fitted to, if it was: the plan and the
+      ledger are then that signal's, and nothing further was spent.
     """
 
     schema: ImageSchema
@@ -45,6 +45,7 @@ class Release:
     recipe: dict
     plan: Plan | None = None
     ledger: dict[str, Any] = field(default_factory=lambda: dict(NO_LEDGER))
+    derived_from: str | None = None
 
     @classmethod
     def of(
@@ -55,9 +56,11 @@ class Release:
         guarantee: Guarantee,
         recipe: dict,
         plan: Plan | None = None,
+        **origin: Any,
     ) -> "Release":
-        """From an encoded support."""
-        return cls(schema, schema.decode(x_s), schema.labels(y_s.argmax(axis=1)), y_s, guarantee, recipe, plan)
+        """From an encoded support; `origin` may say the `ledger` and what it is `derived_from`."""
+        labels = schema.labels(y_s.argmax(axis=1))
+        return cls(schema, schema.decode(x_s), labels, y_s, guarantee, recipe, plan, **origin)
 
     def __len__(self) -> int:
         return len(self.x)
@@ -80,66 +83,37 @@ class Release:
 
     def save(self, path: str | Path, *, force: bool = False, sign: Ed25519PrivateKey | None = None) -> Path:
         """Write the folder, atomically, and signed if there is a key; an existing one is replaced only if `force`."""
-        path = Path(path)
-        check_free(path, force)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-        try:
-            self._write(partial, path.name, sign)
-            partial.chmod(0o755 if self.guarantee.status == "private" else 0o700)
-            if path.exists():
-                old = Path(tempfile.mkdtemp(prefix=f".{path.name}.old.", dir=path.parent))
-                path.rename(old / path.name)
-                partial.rename(path)
-                shutil.rmtree(old)
-            else:
-                partial.rename(path)
-        except BaseException:
-            shutil.rmtree(partial, ignore_errors=True)
-            raise
-        return path
+        return write_folder(self, Path(path), force=force, sign=sign)
 
-    def _write(self, folder: Path, name: str, key: Ed25519PrivateKey | None) -> None:
+    def write(self, folder: Path, name: str) -> None:
+        """The data, its pictures and the card."""
         np.savez_compressed(folder / "data.npz", x=self.x, y=_plain(self.labels), y_soft=self.soft)
         write_pictures(folder / "images", self.schema, self.x, self.labels)
-        self.schema.to_json(folder / "schema.json")
-        (folder / "recipe.json").write_text(json.dumps(self.recipe, indent=1) + "\n", encoding="utf-8")
-        text = card(name, self.schema, len(self), self.guarantee, self.recipe, self.plan, self.ledger)
+        text = card(
+            name, self.schema, len(self), self.guarantee, self.recipe, self.plan, self.ledger, self.derived_from
+        )
         (folder / "README.md").write_text(text, encoding="utf-8")
-        files = {str(p.relative_to(folder)): file_digest(p) for p in sorted(folder.rglob("*")) if p.is_file()}
-        inputs = {"schema": self.schema.digest(), "recipe": digest_of(self.recipe)}
-        sealed = certificate(self.plan, self.guarantee, self.schema.rows_per_unit, inputs, files, self.ledger)
-        content = (sealed.model_dump_json(indent=1) + "\n").encode()
-        (folder / "certificate.json").write_bytes(content)
-        if key is not None:
-            (folder / SIGNATURE).write_bytes(signed(content, key))
-        for file in folder.rglob("*"):
-            if file.is_file():
-                with file.open("rb") as f:
-                    os.fsync(f.fileno())
 
 
 def load(path: str | Path) -> Release:
     """Read a release folder: arrays, schema, guarantee as stated. `limbeck verify` recomputes the guarantee."""
     path = Path(path)
     try:
-        stated = Certificate.model_validate_json((path / "certificate.json").read_text(encoding="utf-8"))
-        schema = ImageSchema.from_json(path / "schema.json")
-        recipe = json.loads((path / "recipe.json").read_text(encoding="utf-8"))
+        stated = read_stated(path)
         with np.load(path / "data.npz", allow_pickle=False) as z:
             x, y, soft = z["x"], z["y"], z["y_soft"]
     except (OSError, ValueError, KeyError) as error:
+        if (path / "signal.npz").is_file():
+            raise RequestError(f"{path} is a signal: make a release of it with `limbeck fit {path}`.") from None
         raise RequestError(
             f"{path} is not a release folder: its certificate.json, schema.json, recipe.json or data.npz is missing "
             f"or broken ({type(error).__name__}). Try `limbeck verify {path}`."
         ) from None
-    if stated.status == "private" and stated.epsilon is not None and stated.delta is not None:
-        guarantee = Guarantee("private", stated.epsilon, stated.delta, stated.unit, stated.relation)
-    else:
-        guarantee = Guarantee("none" if stated.status == "private" else stated.status)
+    schema, said = stated.schema, stated.certificate
     _, c = schema.encode(np.full((len(y), *schema.shape), schema.low), y)
-    plan = plan_of(stated) if stated.measurements else None
-    return Release(schema, x, schema.labels(c), soft, guarantee, recipe, plan, stated.ledger)
+    return Release(
+        schema, x, schema.labels(c), soft, stated.guarantee, stated.recipe, stated.plan, said.ledger, said.derived_from
+    )
 
 
 def sign_folder(path: str | Path, key: Ed25519PrivateKey, *, force: bool = False) -> Verification:
@@ -160,12 +134,6 @@ def sign_folder(path: str | Path, key: Ed25519PrivateKey, *, force: bool = False
             os.fsync(f.fileno())
         new.replace(target)
     return examine(path, key.public_key())
-
-
-def check_free(path: Path, force: bool) -> None:
-    """Refuse to overwrite: asked before any data is read, and again before writing."""
-    if path.exists() and not force:
-        raise RequestError(f"{path} exists. Choose another --out, or replace it with --force.")
 
 
 def _plain(labels: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from limbeck.data import ImageSchema
 from limbeck.errors import RequestError
 from limbeck.privacy.plan import Plan
-from limbeck.release.certificate import Certificate, plan_of
+from limbeck.release.certificate import Certificate, is_signal, plan_of
 from limbeck.release.checks import CHECKS, Check, Evidence, Problem
 from limbeck.release.contents import Unreadable, array_shapes, contents, not_finite, parsed, read_plain
 from limbeck.release.price import Price, beyond, price_of
@@ -28,6 +28,7 @@ class Verification:
     - `consistent`: the folder is what its certificate says, and the certificate follows from what it states.
     - `authenticated`: besides, the key that was given signed it. Consistency alone does not show who wrote it.
     - `epsilon`: as stated and as recomputed; None where it was not.
+    - `derived_from`: the digest of the signal that it was fitted to, if any: no further budget was spent on it.
     """
 
     checks: tuple[Check, ...]
@@ -35,6 +36,7 @@ class Verification:
     signed_by: str | None = None
     authenticated: bool = False
     epsilon: dict[str, float | None] | None = None
+    derived_from: str | None = None
 
     @property
     def problems(self) -> list[Problem]:
@@ -62,6 +64,7 @@ class Verification:
             "signed by": self.signed_by,
             "guarantee": self.guarantee if self.consistent else None,
             "epsilon": self.epsilon,
+            "derived from": self.derived_from,
             "checks": [{"check": c.name, "result": c.result, "found": c.found} for c in self.checks],
             "problems": [{"field": p.field, "problem": p.message} for p in self.problems],
         }
@@ -106,6 +109,7 @@ def examine(folder: str | Path, key: Ed25519PublicKey | None = None) -> Verifica
         signed_by=author,
         authenticated=key is not None and not any(check.problems for check in (*checks, signature)),
         epsilon=_epsilons(evidence),
+        derived_from=claimed.derived_from,
     )
 
 
@@ -141,7 +145,7 @@ def _evidence(
         claimed=claimed,
         schema=attempt("schema.json", _schema),
         recipe=attempt("recipe.json", _object),
-        arrays=attempt("data.npz", array_shapes),
+        arrays=attempt("signal.npz" if is_signal(claimed.files) else "data.npz", array_shapes),
         plan=plan,
         price=price_of(plan) if plan is not None and claimed.status == "private" else None,
         unreadable=tuple(unreadable),

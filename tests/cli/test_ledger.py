@@ -227,7 +227,7 @@ def test_a_run_that_died_before_it_was_charged_is_charged_when_resumed(distill, 
 
     with monkeypatch.context() as patched:
         patched.setattr("limbeck.cli.charge.Charge.reserve", dies)
-        patched.setattr("limbeck.cli.distill._discard", lambda work: None)
+        patched.setattr("limbeck.cli.run._discard", lambda work: None)
         assert distill().code == 9
     assert not intents()
     assert distill("--resume").code == 0

@@ -26,6 +26,8 @@ def fields(folder) -> set[str]:
 def another(value):
     """A different value of the same type."""
     match value:
+        case None:
+            return "0" * 64
         case bool():
             return not value
         case int() | float():
@@ -41,9 +43,9 @@ def another(value):
 
 
 CERTIFIED = (
-    "accountant", "curve", "delta", "epsilon", "event", "files", "format", "ledger", "measurements", "mechanism",
-    "noise", "origin", "public_inputs", "relation", "rows_per_unit", "seal", "software", "statement", "status", "unit",
-    "units",
+    "accountant", "curve", "delta", "derived_from", "epsilon", "event", "files", "format", "ledger", "measurements",
+    "mechanism", "noise", "origin", "public_inputs", "relation", "rows_per_unit", "seal", "software", "statement",
+    "status", "unit", "units",
 )  # fmt: skip
 
 

@@ -1,0 +1,64 @@
+"""`limbeck fit`: from a signal to a release, without data and without budget."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from limbeck.cli import app, options
+from limbeck.cli.keys import signing_key
+from limbeck.cli.run import done
+from limbeck.cli.terminal import progress
+from limbeck.errors import RequestError
+
+
+@app.command()
+def fit(
+    signal: Annotated[Path, typer.Argument(help="A signal folder, as `limbeck measure` writes it.")],
+    out: Annotated[Path, typer.Option("--out", help="The release folder to write.")],
+    per_class: options.PerClass = 10,
+    ridge: options.Ridge = None,
+    valid_range: options.ValidRange = False,
+    init_seed: options.InitSeed = None,
+    sign: options.Sign = None,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Fit a small synthetic set to SIGNAL, and write a release folder.
+
+    Touches no data and spends nothing, any number of times: the release has the signal's guarantee, and names it.
+    """
+    from limbeck.release import examine, load_signal
+    from limbeck.release.sealed import check_free
+
+    if ridge is not None and not 0 < ridge < float("inf"):
+        raise RequestError(f"--ridge is {ridge}; a positive number is expected.")
+    check_free(out, force)
+    key = signing_key(sign) if sign else None
+    measured = load_signal(signal)
+    with progress("verifying the signal"):
+        if not examine(signal).consistent:
+            raise RequestError(
+                f"{signal} is not what its certificate says, so nothing that is fitted to it could be: see `limbeck "
+                f"verify {signal}`."
+            )
+
+    from limbeck.distill import fit_signal
+
+    given: dict[str, Any] = {} if ridge is None else {"ridge": ridge}
+    with progress("fitting") as report:
+        release = fit_signal(
+            measured, per_class, valid_range=valid_range, init_seed=init_seed, progress=report, **given
+        )
+    release.save(out, force=force, sign=key)
+    if as_json:
+        facts = {"out": str(out), "records": len(release), "guarantee": str(release.guarantee)}
+        print(json.dumps(facts | {"derived from": release.derived_from}))
+        return
+    done(
+        f"{len(release)} records, no further budget,",
+        out,
+        release.guarantee,
+        f"limbeck verify {out}; limbeck evaluate {out} --test TEST",
+    )

@@ -1,0 +1,237 @@
+"""Decant: learn a linear teacher privately, then pour it into a small set. Measure once, fit for ever."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from limbeck.data import ImageSchema
+from limbeck.distill.inducing import Progress, check_sizes, features_for
+from limbeck.distill.pouring import fit_signal, pouring_recipe
+from limbeck.errors import RequestError
+from limbeck.features import FeatureMap, Whitened
+from limbeck.measure import Loss, Records, Session, WeightGradient
+from limbeck.measure.session import CHUNK
+from limbeck.privacy.accounting import Relation
+from limbeck.privacy.guarantee import Guarantee
+from limbeck.privacy.journal import Journal
+from limbeck.privacy.plan import FullBatch, Measurement, Noise, Plan, Poisson, check_privacy
+from limbeck.privacy.stream import Stream
+from limbeck.release import Release, Signal
+
+TEACHER = "weight gradient"
+
+
+@dataclass
+class Decant:
+    r"""Distil a private teacher: the data is asked about F x C weights, and never about pixels.
+
+    (a) **Measure.** The teacher is a linear model on fixed features phi(x), of unit norm, whitened by the covariance
+    of made-up public images. From W = 0, heavy-ball gradient descent on noisy gradients G_t of its loss:
+
+        V <- momentum V + G_t,    W <- W - learning_rate V
+
+    One record's gradient is phi r^T, so it is clipped in closed form, and a step is one matrix product
+    (`WeightGradient`). The weights W* and their certificate are a `Signal`.
+
+    (b) **Fit** (`fit_signal`). The support X_s is labelled by the teacher itself, Y_s = Phi_s W*, and moved until
+    kernel ridge regression on it gives W* back. No records are needed, and nothing more is spent.
+
+    With full batches the noise that gathers in W depends on learning_rate x steps alone: twice the steps of half the
+    size ask for sqrt(2) times the noise each, average it better by as much, and follow the loss more closely.
+
+    **Guarantee.** (epsilon, delta) differential privacy for one unit (a record, or all rows of a person, as the
+    schema declares), against zeroing it out, by PLD accounting of the Gaussian mechanism that is run: `steps` sums of
+    contributions clipped to `clip_norm`, over full or Poisson batches. It holds for the signal, and by
+    post-processing for everything that is fitted to it, all sizes together. Features, their whitening and the initial
+    images carry no data.
+
+    **Parameters**
+
+    - `schema`: what the data may hold, declared: shape, classes, range, unit.
+    - `epsilon`, `delta`, `relation`: the guarantee. Keep delta well below 1 / n.
+    - `per_class`: support images a class, in `fit`; a signal serves every size.
+    - `features`: "scattering", which is whitened, or a finite map as it is. Its features have unit norm.
+    - `steps`, `learning_rate`, `momentum`, `loss` ("softmax" or "quadratic"), `clip_norm`: of the teacher.
+    - `batch`: expected units a step, or "full".
+    - `ridge` (lam), `valid_range` (images within the declared range): of the fit.
+    - `noise`: "normal", or "discrete": integers throughout, proof against floating-point attacks.
+    - `init_seed`: the seed of the initial images: public, stored, drawn afresh when None.
+    - `seed`: makes the noise repeatable, for tests. What it makes is marked "not private: seeded".
+    - `chunk`: units computed at a time, at most; sets the memory.
+
+    **Attributes**: `plan_`, `guarantee_`, `signal_`, `release_`.
+
+    **Example**
+
+        schema = ImageSchema(shape=(28, 28, 1), classes=range(10), low=0, high=255)
+        model = Decant(schema, epsilon=1, per_class=10)
+        X_s, y_s = model.fit_resample(X, y)
+        model.release_.save("release")
+        model.signal_.save("signal")
+        fit_signal(load_signal("signal"), per_class=50).save("larger")
+
+    The defaults were chosen without the data that you give: on public datasets.
+
+    Departs from DP-KIP in what is clipped and noised: the gradient in the weights of a linear model, in closed form,
+    instead of the gradient in every pixel of the support. The support's classes need not be balanced: an image's label
+    is what the teacher sees in it.
+    """
+
+    schema: ImageSchema
+    epsilon: float = 1.0
+    delta: float = 1e-5
+    per_class: int = 10
+    features: str | FeatureMap = "scattering"
+    steps: int = 40
+    learning_rate: float = 32.0
+    momentum: float = 0.9
+    loss: Loss = "softmax"
+    clip_norm: float = 1.0
+    batch: int | Literal["full"] = "full"
+    ridge: float = 1e-3
+    valid_range: bool = False
+    relation: Relation = "zero-out"
+    noise: Noise = "normal"
+    init_seed: int | None = None
+    seed: int | None = None
+    chunk: int = 2048
+    plan_: Plan = field(init=False, repr=False)
+    guarantee_: Guarantee = field(init=False, repr=False)
+    signal_: Signal = field(init=False, repr=False)
+    release_: Release = field(init=False, repr=False)
+
+    def fit_resample(self, X, y, units=None, *, progress: Progress | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Distil (X, y): images in declared units (m, H, W, C) and their labels (m,)."""
+        self.fit(Records(self.schema, X, y, units), progress=progress)
+        return self.release_.x, self.release_.labels
+
+    def plan(self, n: int) -> Plan:
+        """What will be measured of n units, with the noise that (epsilon, delta) asks for. Reads no data."""
+        check_privacy(self.epsilon, self.delta)
+        plan = Plan(
+            measurements=(self.measurement(n),), delta=self.delta, relation=self.relation, unit=self.schema.unit
+        )
+        return plan.calibrated(self.epsilon)
+
+    def measurement(self, n: int) -> Measurement:
+        """The gradients that will be asked of n units, with sigma 1: a plan is calibrated as a whole."""
+        batch = n if self.batch == "full" else min(int(self.batch), n)
+        check_sizes(self.per_class, batch, n)
+        if self.steps < 1:
+            raise RequestError(f"{self.steps} steps were asked for; at least 1 is needed.")
+        if self.noise == "discrete" and self.relation == "replace-one" and batch < n:
+            raise RequestError(
+                "discrete noise on Poisson batches is accounted for zero-out alone: choose that relation, batch "
+                "'full', or normal noise."
+            )
+        sampling = FullBatch(n=n) if batch == n else Poisson.of(n, batch, self.steps, self.delta)
+        return Measurement(
+            name=TEACHER, sampling=sampling, steps=self.steps, clip=self.clip_norm, sigma=1, noise=self.noise
+        )
+
+    def base_features(self) -> FeatureMap:
+        """The features before they are whitened; of the same dimension, and made at once."""
+        features = features_for(self.features, self.schema)
+        if not isinstance(features, FeatureMap):
+            raise RequestError(
+                f"decant needs features that are a finite map, as scattering; {self.features} is known by its kernel "
+                "alone. Choose --features scattering, or --method dpkip."
+            )
+        return features
+
+    def resolved_features(self) -> FeatureMap:
+        base = self.base_features()
+        return Whitened.of(base) if isinstance(self.features, str) else base
+
+    def signal_recipe(self, plan: Plan) -> dict[str, Any]:
+        """Every hyper-parameter of the measurement; public."""
+        return {
+            "method": "Decant",
+            "features": self.resolved_features().config(),
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "clip_norm": self.clip_norm,
+            "noise": self.noise,
+            "batch": self.batch,
+            "steps": plan.measurement(TEACHER).steps,
+            "learning_rate": self.learning_rate,
+            "momentum": self.momentum,
+            "loss": self.loss,
+        }
+
+    def recipe(self, plan: Plan) -> dict[str, Any]:
+        """Every hyper-parameter of both stages, so that a result can be repeated; public."""
+        pouring = pouring_recipe(
+            self.schema, self.per_class, ridge=self.ridge, valid_range=self.valid_range, init_seed=self.init_seed
+        )
+        return self.signal_recipe(plan) | pouring
+
+    def fit(
+        self,
+        records: Records,
+        *,
+        plan: Plan | None = None,
+        journal: Journal | None = None,
+        progress: Progress | None = None,
+    ) -> "Decant":
+        """Measure, then fit; with a journal, an interrupted run can be continued without spending again."""
+        signal = self.measure(records, plan=plan, journal=journal, progress=progress)
+        self.release_ = fit_signal(
+            signal,
+            self.per_class,
+            ridge=self.ridge,
+            valid_range=self.valid_range,
+            init_seed=self.init_seed,
+            features=self.resolved_features(),
+            progress=progress,
+        )
+        return self
+
+    def measure(
+        self,
+        records: Records,
+        *,
+        plan: Plan | None = None,
+        journal: Journal | None = None,
+        progress: Progress | None = None,
+    ) -> Signal:
+        """The private teacher: all that is ever asked of the records."""
+        self.plan_ = plan = plan or self.plan(records.n)
+        stream = Stream(self.seed)
+        session = Session(records, plan, stream=stream, journal=journal, chunk=self.units_at_a_time)
+        features = self.resolved_features()
+        records.prepare(features)
+        W = self._teacher(session, features.dim, plan.measurement(TEACHER).steps, progress)
+        self.guarantee_ = Guarantee.of(plan, seeded=stream.seeded)
+        self.signal_ = Signal(self.schema, np.asarray(W), self.guarantee_, self.signal_recipe(plan), plan)
+        return self.signal_
+
+    def _teacher(self, session: Session, F: int, steps: int, progress: Progress | None) -> Float[Array, "F C"]:
+        """`steps` of heavy-ball gradient descent, each on one noisy answer: post-processing throughout."""
+        zero = jnp.zeros((F, len(self.schema.classes)), jnp.float32)
+        start, (W, V) = session.restored(TEACHER, (zero, zero))
+        for step in range(start, steps):
+            G = session.ask(TEACHER, lambda: WeightGradient(W, self.loss))  # noqa: B023
+            V = self.momentum * V + G
+            W = W - self.learning_rate * V
+            session.checkpoint(step + 1, (W, V))
+            if progress is not None:
+                progress(step + 1, steps)
+        if not bool(jnp.all(jnp.isfinite(W))):
+            raise RequestError(
+                f"the teacher diverged: its weights are no longer finite. The learning rate is "
+                f"{self.learning_rate:g}; try a smaller one."
+            )
+        return W
+
+    @property
+    def forms_gradients(self) -> bool:
+        """Gradients of rank one are never formed; those of a person with several rows, or on a grid, are."""
+        return self.noise == "discrete" or self.schema.rows_per_unit > 1
+
+    @property
+    def units_at_a_time(self) -> int:
+        return min(self.chunk, CHUNK) if self.forms_gradients else self.chunk

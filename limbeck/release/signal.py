@@ -1,0 +1,74 @@
+"""The signal: what a measurement returned, noised. A release in itself, from which data of any size is fitted."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from jaxtyping import Float
+
+from limbeck.data import ImageSchema
+from limbeck.errors import RequestError
+from limbeck.privacy.guarantee import Guarantee
+from limbeck.privacy.plan import Plan
+from limbeck.release.card import signal_card
+from limbeck.release.certificate import NO_LEDGER
+from limbeck.release.contents import Unreadable, file_digest, small_array
+from limbeck.release.sealed import read_stated, write_folder
+
+SIGNAL = "signal.npz"
+
+
+@dataclass(frozen=True)
+class Signal:
+    """The weights of a private teacher, what is promised about them, and how they were measured.
+
+    - `W` (features, classes): the linear model on the recipe's features.
+    - `guarantee`, `recipe`, `plan`, `ledger`: as a `Release`'s. What is fitted to a signal carries them on: it is
+      post-processing, so one run and one charge serve any number of sizes.
+    - `digest`: the SHA-256 of the certificate of the folder that it was read from, by which what is fitted to it
+      names it; None for a signal that was not read from a folder.
+    """
+
+    schema: ImageSchema
+    W: Float[np.ndarray, "F C"]
+    guarantee: Guarantee
+    recipe: dict
+    plan: Plan | None
+    ledger: dict[str, Any] = field(default_factory=lambda: dict(NO_LEDGER))
+    digest: str | None = None
+
+    @property
+    def derived_from(self) -> None:
+        """A signal is measured, not derived."""
+        return
+
+    def save(self, path: str | Path, *, force: bool = False, sign: Ed25519PrivateKey | None = None) -> Path:
+        """Write the folder, atomically, and signed if there is a key; an existing one is replaced only if `force`."""
+        return write_folder(self, Path(path), force=force, sign=sign)
+
+    def write(self, folder: Path, name: str) -> None:
+        """The weights and the card."""
+        np.savez(folder / SIGNAL, W=self.W)
+        text = signal_card(name, self.schema, self.W.shape, self.guarantee, self.recipe, self.plan, self.ledger)
+        (folder / "README.md").write_text(text, encoding="utf-8")
+
+
+def load_signal(path: str | Path) -> Signal:
+    """Read a signal folder: weights, schema, guarantee as stated. `limbeck verify` recomputes the guarantee."""
+    path = Path(path)
+    try:
+        stated = read_stated(path)
+        W = small_array(path / SIGNAL, "W")
+        if W.ndim != 2 or W.shape[1] != len(stated.schema.classes) or not np.isfinite(W).all():
+            raise Unreadable("does not hold finite weights for every class")
+        digest = file_digest(path / "certificate.json")
+    except (OSError, ValueError, KeyError) as error:
+        hint = "; it is a release, which is fitted already" if (path / "data.npz").is_file() else ""
+        raise RequestError(
+            f"{path} is not a signal folder: its certificate.json, schema.json, recipe.json or {SIGNAL} is missing "
+            f"or broken ({type(error).__name__}){hint}. `limbeck measure` makes one; `limbeck verify` checks it."
+        ) from None
+    ledger = stated.certificate.ledger
+    return Signal(stated.schema, W, stated.guarantee, stated.recipe, stated.plan, ledger, digest)
