@@ -21,7 +21,8 @@ def arguments(small, *more):
 def interrupted(small, stop_signal=signal.SIGINT):
     """A real process, stopped in the middle of its steps."""
     script = (
-        "import limbeck.measure.session as s, time\n"
+        "import limbeck.measure.session as s, signal, time\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell may have told us to ignore\n"
         "real = s.Session.ask\n"
         "def slow(self, *a):\n"
         "    time.sleep(0.1)\n"

@@ -8,6 +8,7 @@ from limbeck.data import ImageSchema, entry, load
 from limbeck.distill import DPKIP, KIP, presets
 from limbeck.distill.cost import check_memory, expected_memory
 from limbeck.errors import RequestError
+from limbeck.features import Scattering
 
 SCHEMA = entry("digits").schema
 
@@ -109,7 +110,7 @@ def test_persons_are_units(digits):
 
 def test_scattering_goes_through_the_same_door(digits):
     X, y, _, _ = digits
-    model = quick(features="scattering", epochs=0.5, batch=64)
+    model = quick(features=Scattering((8, 8, 1), L=2, groups=3), epochs=0.5, batch=64)
     X_s, _ = model.fit_resample(X[:200], y[:200])
     assert np.isfinite(X_s).all()
     assert model.release_.recipe["features"]["name"] == "scattering"
