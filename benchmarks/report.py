@@ -37,8 +37,8 @@ RECIPE = """
 
 What `limbeck distill` does by default, one recipe for all datasets, chosen on a split of Fashion-MNIST's training
 set: Decant, and DP-KIP clipped in features for one image a class. delta 1e-5, PLD accounting, {cpu}, {cores} cores.
-Kernel ridge regression on the release, test split, mean and standard deviation over fresh noise; a run's time is from
-features (a signal's time is in its first size). The published figures were tuned on test data.
+Kernel ridge regression on the release, test split, mean and standard deviation over fresh noise. The signal's time,
+and in a dataset's first run the features', are in the first size. The published figures were tuned on test data.
 
 | dataset | images a class | epsilon | published | aim | measured | runs | ConvNet | seconds |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
