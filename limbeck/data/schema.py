@@ -141,9 +141,7 @@ class ImageSchema(BaseModel):
         Raises:
             RequestError: X or y as a whole is of another shape or type, or their lengths differ.
         """
-        rows, labels = encoding.as_rows(X, self.shape), encoding.as_labels(y)
-        if len(rows) != len(labels):
-            raise RequestError(f"{len(rows)} images with {len(labels)} labels; one label an image is expected")
+        rows, labels = self.raw(X, y)
         x = np.zeros((len(rows), *self.shape), dtype=np.float32)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -158,6 +156,19 @@ class ImageSchema(BaseModel):
                 values[c[where] < 0] = 0
                 x[where] = values
         return x, c
+
+    def raw(self, X: Any, y: Any) -> tuple[np.ndarray | list, np.ndarray | list]:
+        """Images and labels as they are, one a record, so that they can be encoded a slice at a time.
+
+        What is checked is their form as a whole. An array is neither read nor copied: it may be mapped from a file.
+
+        Raises:
+            RequestError: as `encode`.
+        """
+        rows, labels = encoding.as_rows(X, self.shape), encoding.as_labels(y)
+        if len(rows) != len(labels):
+            raise RequestError(f"{len(rows)} images with {len(labels)} labels; one label an image is expected")
+        return rows, labels
 
     def decode(self, x: Any) -> np.ndarray:
         """Turn encoded pixels back into the declared units, as float32; nothing is held within the range."""

@@ -1,6 +1,7 @@
 """Array formats: what was written is what is read, and a damaged file is said to be one."""
 
 import gzip
+import mmap
 import pickle
 
 import numpy as np
@@ -85,6 +86,18 @@ def test_npy_with_labels_named_and_units_beside_it(tmp_path):
     assert images.units.reveal().tolist() == list(range(6))
     with pytest.raises(RequestError, match=r"none\.npy does not exist"):
         read(tmp_path / "a.npy", GREY, labels=tmp_path / "none.npy")
+
+
+def test_npy_is_mapped_and_cannot_be_written(tmp_path):
+    """A file of a million images takes no memory until it is looked at."""
+    np.save(tmp_path / "a.npy", np.asfortranarray(X))
+    np.save(tmp_path / "y.npy", Y)
+    x = read(tmp_path / "a.npy", GREY).x.reveal()
+    assert isinstance(x.base, mmap.mmap)
+    assert not x.flags.writeable
+    np.save(tmp_path / "a.npy", X[:0])
+    np.save(tmp_path / "y.npy", Y[:0])
+    same(read(tmp_path / "a.npy", GREY), X[:0], Y[:0])
 
 
 class Bomb:

@@ -48,9 +48,6 @@ def opening(path: str | os.PathLike[str], kind: str) -> Iterator[None]:
 
 
 def load_array(path: Path) -> np.ndarray:
-    """One array from a .npy file; never a pickle."""
-    with opening(path, "a .npy file without Python objects"), path.open("rb") as stream:
-        array = np.load(stream, allow_pickle=False)
-        if not isinstance(array, np.ndarray):
-            raise ValueError
-    return array
+    """One array from a .npy file, mapped: it takes no memory until it is looked at. Never a pickle."""
+    with opening(path, "a .npy file without Python objects"):
+        return np.lib.format.open_memmap(path, mode="r")
