@@ -1,12 +1,13 @@
 """Files that stay with the custodian: their owner's alone from their first moment, whatever the umask.
 
-Private files are written by these functions alone, below the work folder, and are called `*.private.*`. Whatever is
-written in another way is public: a release, the caches, what a command was asked to write. The registry is public
-too, and written here because it must survive a crash.
+Private files are written by these functions alone, below the work folder, and are called `*.private.*`, or have no
+name at all. Whatever is written in another way is public: a release, the caches, what a command was asked to write.
+The registry is public too, and written here because it must survive a crash.
 """
 
 import os
 import stat
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -58,6 +59,17 @@ def appending(path: Path) -> Iterator[IO[bytes]]:
         yield file
     if first:
         _sync_folder(path.parent)
+
+
+def nameless(folder: Path) -> IO[bytes]:
+    """A file with mode 0600 that is in no folder: the system frees it when the process ends, however it ends.
+
+    It never has a name where the system can do that (Linux's O_TMPFILE); elsewhere it loses it before anything is
+    written. Freed blocks of a disk are not wiped, no more than those of swap: that is for an encrypted disk.
+    """
+    file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
+    os.fchmod(file.fileno(), 0o600)
+    return file
 
 
 @contextmanager

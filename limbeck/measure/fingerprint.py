@@ -6,7 +6,7 @@ import numpy as np
 
 from limbeck.measure.records import Records
 
-BLOCK = 4096  # records turned into bytes at a time
+BLOCK = 4096  # records turned into bytes at a time; the digest does not depend on it
 
 
 def fingerprint(records: Records, key: bytes) -> str:
@@ -18,15 +18,14 @@ def fingerprint(records: Records, key: bytes) -> str:
 
     It is a function of private records: it goes into the custodian's ledger, and nowhere else.
     """
-    x, c = records._x.reveal(), records._c.reveal()
-    total = 0
-    for start in range(0, len(c), BLOCK):
-        rows = slice(start, start + BLOCK)
+    total = number = 0
+    for _, x, c in records.encoded_blocks(BLOCK):
         # + 0.0 turns -0.0 into 0.0: equal pixels have equal bytes.
-        pixels = np.ascontiguousarray(x[rows].reshape(len(c[rows]), -1) + np.float32(0.0), "<f4")
-        classes = np.ascontiguousarray(c[rows], "<i4")
+        pixels = np.ascontiguousarray(x.reshape(len(c), -1) + np.float32(0.0), "<f4")
+        classes = np.ascontiguousarray(c, "<i4")
+        number += len(c)
         for pixel_row, label in zip(pixels, classes, strict=True):
             digest = hmac.digest(key, b"record" + label.tobytes() + pixel_row.tobytes(), "sha256")
             total += int.from_bytes(digest, "little")
-    summary = (total % 2**256).to_bytes(32, "little") + len(c).to_bytes(8, "little")
+    summary = (total % 2**256).to_bytes(32, "little") + number.to_bytes(8, "little")
     return hmac.digest(key, b"records" + summary, "sha256").hex()

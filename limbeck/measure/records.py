@@ -1,6 +1,8 @@
-"""The private records, encoded by a declared schema and grouped into units."""
+"""The private records as they were given, encoded by a declared schema when they are read, grouped into units."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -9,29 +11,64 @@ from limbeck.data import ImageSchema
 from limbeck.data.encoding import centred_onehot
 from limbeck.data.private import Private
 from limbeck.errors import RequestError
-from limbeck.features import FeatureMap, Kernel, features_of
+from limbeck.features import FeatureMap, Kernel
+from limbeck.features.chunked import CHUNK, features_of_chunk
+from limbeck.features.parallel import in_parallel
+from limbeck.measure.store import Cache, Precision, check_choice, let_go, new_store, read, write
 
 Progress = Callable[[int, int], None]
+Block = tuple[slice, Float[np.ndarray, "k H W ch"], Int[np.ndarray, " k"]]
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What some features see of every record, computed once."""
+
+    features: dict[str, Any]
+    store: Private
+    classes: Private  # the index of each record's class; -1 for a null record
 
 
 class Records:
-    """Encoded images with class indices, and which rows belong to which unit.
+    """Images with class indices, and which rows belong to which unit.
 
     A row that the schema cannot encode is a null record: it keeps its place and contributes nothing
     (GUARANTEE, property 3). A unit is one record, or all the rows of one person, of which the first
     `rows_per_unit` are kept: which ones depends on that person's rows alone.
 
-    What is given is closed into `Private` at once, and so is everything made from it. Only `batch` lets some of it
-    out, to a session, which clips and noises what it computes.
+    What is given is closed into `Private` at once, and so is everything made from it. `batch` lets some of it out, to
+    a session, which clips and noises what it computes; `encoded_blocks`, to `prepare` and to the fingerprint alone.
+
+    Images stay as they are given, a mapped file for one, and are encoded a block at a time: a million of them work in
+    the memory of a few blocks. They must not change while the records are in use.
+
+    **Parameters**
+
+    - `schema`, `X`, `y`, `units`: what is declared of the records; images, labels and owners, one a record.
+    - `cache`: where features are kept: "memory", "disk" (a file without a name in the folder LIMBECK_CACHE, or in the
+      system's folder for temporary files, of which nothing remains), or "auto": memory while they take less than half
+      of the machine's.
+    - `precision`: "float32", or "float16", which takes half the room.
     """
 
-    def __init__(self, schema: ImageSchema, X, y, units=None):
+    def __init__(
+        self,
+        schema: ImageSchema,
+        X,
+        y,
+        units=None,
+        *,
+        cache: Cache = "auto",
+        precision: Precision = "float32",
+    ):
+        check_choice(cache, precision)
         X, y, units = Private(X), Private(y), None if units is None else Private(units)
-        x, c = schema.encode(X.reveal(), y.reveal())
+        images, labels = schema.raw(X.reveal(), y.reveal())
         self.schema = schema
-        self._x, self._c = Private(x), Private(c)
-        self._rows = Private(_group(schema, len(c), units))
-        self._targets: tuple[dict, Private] | None = None
+        self._cache, self._precision = cache, precision
+        self._images, self._labels = Private(images), Private(labels)
+        self._rows = Private(_group(schema, len(labels), units))
+        self._targets: Targets | None = None
 
     def __repr__(self) -> str:
         return f"Records({self.n} units of {self.schema.unit}, private)"
@@ -42,18 +79,46 @@ class Records:
         return len(self._rows)
 
     def prepare(self, features: FeatureMap | Kernel, progress: Progress | None = None) -> None:
-        """Compute, once, what the features see of every record: phi(x), or x itself for a kernel."""
-        if self._targets is None or self._targets[0] != features.config():
-            x = self._x.reveal()
-            if isinstance(features, FeatureMap):
-                x = features_of(features, x, progress=progress)
-            x = x.reshape(len(x), -1)
-            x[self._c.reveal() < 0] = 0  # null records are zeros, for features too
-            self._targets = (features.config(), Private(x))
+        """Compute, once, what the features see of every record: phi(x), or x itself for a kernel.
+
+        Blocks are encoded one after another and go through the features side by side.
+        """
+        if self._targets is not None and self._targets.features == features.config():
+            return
+        self.forget()  # two stores at once would take twice the room
+        n, φ = len(self._labels), features if isinstance(features, FeatureMap) else None
+        d = int(np.prod(self.schema.shape)) if φ is None else φ.dim
+        store, classes = new_store(n, d, self._cache, self._precision), np.empty(n, np.int32)
+
+        def fill(block: Block) -> int:
+            rows, x, c = block
+            seen = x.reshape(len(x), d) if φ is None else features_of_chunk(φ, x)
+            write(store, rows, np.where(c[:, None] >= 0, seen, 0))  # null records are zeros, for features too
+            classes[rows] = c
+            return rows.stop
+
+        for done in in_parallel(fill, self.encoded_blocks(CHUNK)):
+            if progress is not None:
+                progress(done, n)
+        self._targets = Targets(features.config(), Private(store), Private(classes))
 
     def forget(self) -> None:
         """Drop what `prepare` computed."""
         self._targets = None
+
+    def encoded_blocks(self, size: int) -> Iterator[Block]:
+        """All records, `size` at a time: which rows they are, their encoded images and their class indices.
+
+        Encoding works row by row, so blocks are slices of what encoding everything at once would give. It silences
+        warnings for the whole process, so one thread takes all blocks.
+        """
+        images, labels = self._images.reveal(), self._labels.reveal()
+        for start in range(0, len(labels), size):
+            rows = slice(start, min(start + size, len(labels)))
+            x, c = self.schema.encode(images[rows], labels[rows])
+            if isinstance(images, np.ndarray):
+                let_go(images)
+            yield rows, x, c
 
     def batch(self, units: Int[np.ndarray, "u"]) -> tuple[Float[np.ndarray, "u k d"], Float[np.ndarray, "u k C"]]:
         """Inputs and centred one-hot targets of some units; padding (-1) and null rows have y = NaN.
@@ -61,14 +126,14 @@ class Records:
         NaN is the one mark that no record's own target can carry; contributions turn it into exact zeros.
         """
         assert self._targets is not None, "prepare() comes first"
-        targets, classes = self._targets[1].reveal(), len(self.schema.classes)
+        store, classes, C = self._targets.store.reveal(), self._targets.classes.reveal(), len(self.schema.classes)
         rows = np.where(units[:, None] >= 0, self._rows.reveal()[units], -1)
         first, last = rows[0, 0], rows[-1, 0]
         if rows.shape[1] == 1 and first >= 0 and np.array_equal(rows[:, 0], np.arange(first, last + 1)):
             run = slice(first, last + 1)  # a full batch is read where it lies
-            return targets[run, None], centred_onehot(self._c.reveal()[run, None], classes)
-        c = np.where(rows >= 0, self._c.reveal()[rows], -1)
-        return np.where((c >= 0)[..., None], targets[np.maximum(rows, 0)], 0), centred_onehot(c, classes)
+            return read(store, run)[:, None], centred_onehot(classes[run, None], C)
+        c = np.where(rows >= 0, classes[rows], -1)
+        return np.where((c >= 0)[..., None], read(store, np.maximum(rows, 0)), 0), centred_onehot(c, C)
 
 
 def _group(schema: ImageSchema, n: int, units: Private | None) -> Int[np.ndarray, "u k"]:

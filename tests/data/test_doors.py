@@ -11,11 +11,10 @@ from limbeck.cli import app
 ROOT = Path(limbeck.__file__).parent
 
 REVEALS = {
-    "measure/records.py: Records.__init__": "raw records are encoded by the declared schema, and closed again",
-    "measure/records.py: Records.prepare": "what the features see of every record, closed again",
+    "measure/records.py: Records.__init__": "raw records are checked as a whole by the declared schema, closed again",
+    "measure/records.py: Records.encoded_blocks": "some rows at a time, encoded: for `prepare` and for the fingerprint",
     "measure/records.py: Records.batch": "some units, for a session that clips and noises what it computes",
     "measure/records.py: _group": "which rows are whose",
-    "measure/fingerprint.py: fingerprint": "a keyed digest, for the custodian's ledger alone",
     "data/check.py: bad_records": "the custodian's list, outside the guarantee: numbers of records and reasons",
     "data/unlabelled.py: _collect": "images to classify, from a file with labels that are ignored",
     "cli/predict.py: predict": "whoever gives images is given their predictions",
@@ -23,9 +22,14 @@ REVEALS = {
     "cli/demo.py: demo": "scikit-learn's digits are public",
     "cli/audit.py: one_run": "records that the custodian declares public, without which it refuses",
 }
+# What `Records` lets out, and to whom.
 BATCHES = {
     "measure/session.py": "answers of a plan: clipped, summed, noised",
     "audit/runs.py": "the audit's own records, made of public noise, whose contributions it must know",
+}
+BLOCKS = {
+    "measure/records.py": "features, computed once and closed again",
+    "measure/fingerprint.py": "a keyed digest, for the custodian's ledger alone",
 }
 
 
@@ -49,14 +53,15 @@ def test_records_are_revealed_in_the_listed_places_alone():
     assert found == set(REVEALS)
 
 
-def test_batches_are_given_to_the_listed_modules_alone():
+@pytest.mark.parametrize(("method", "listed"), [("batch", BATCHES), ("encoded_blocks", BLOCKS)])
+def test_records_are_given_to_the_listed_modules_alone(method, listed):
     found = {
         path
         for path, tree in modules().items()
         for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "batch"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == method
     }
-    assert found == set(BATCHES)
+    assert found == set(listed)
 
 
 def test_there_is_no_way_around_the_door():

@@ -3,7 +3,10 @@
 import copy
 import io
 import json
+import os
 import pickle
+import stat
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +16,7 @@ from limbeck.distill import KIP
 from limbeck.measure import Records, Session
 from limbeck.privacy.plan import FullBatch
 from limbeck.release import verify
-from tests.guarantee.problem import SCHEMA, data, null_records, plan, query, records, tiny
+from tests.guarantee.problem import SCHEMA, data, features, null_records, plan, query, records, tiny
 
 
 def test_no_more_answers_are_given_than_the_plan_holds():
@@ -57,6 +60,36 @@ def test_records_show_their_count_alone():
     assert repr(made) == str(made) == "Records(6 units of record, private)"
     with pytest.raises(TypeError):
         pickle.dumps(made)
+
+
+def held_open(folder: Path) -> list[os.stat_result]:
+    """What this process holds open below a folder, by the word of Linux's /proc."""
+    found = []
+    for handle in Path("/proc/self/fd").glob("*"):
+        try:
+            if os.readlink(handle).startswith(str(folder)):
+                found.append(handle.stat())
+        except OSError:  # the handle of this listing
+            continue
+    return found
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o777], ids=oct)
+def test_features_on_disk_have_no_name_and_are_their_owners_alone(tmp_path, monkeypatch, umask):
+    """So nothing can find them while a run lasts, and nothing remains of them however it ends."""
+    monkeypatch.setenv("LIMBECK_CACHE", str(tmp_path))
+    made = Records(SCHEMA, *data(), cache="disk")
+    before = os.umask(umask)
+    try:
+        made.prepare(features("fc-ntk"))
+    finally:
+        os.umask(before)
+    assert list(tmp_path.rglob("*")) == []
+    if Path("/proc/self/fd").exists():
+        (file,) = held_open(tmp_path)
+        assert (stat.S_IMODE(file.st_mode), file.st_nlink, file.st_size) == (0o600, 0, 4 * 4 * 16)
+        made.forget()
+        assert not held_open(tmp_path)
 
 
 def test_a_run_says_nothing_but_how_far_it_is(capsys, caplog):

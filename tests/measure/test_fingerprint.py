@@ -1,5 +1,7 @@
 """The fingerprint knows the same records whatever their order and format, and nothing without its key."""
 
+import hashlib
+import hmac
 import re
 
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 
 from limbeck.data import ImageSchema
 from limbeck.measure import Records
+from limbeck.measure import fingerprint as module
 from limbeck.measure.fingerprint import BLOCK, fingerprint
 
 KEY = bytes(range(32))
@@ -69,6 +72,32 @@ def test_blocks_join_seamlessly():
     x, y = rng.integers(0, 256, (BLOCK + 5, 4, 5), dtype=np.uint8), np.zeros(BLOCK + 5, int)
     turned = np.roll(np.arange(len(y)), 3)
     assert digest(x, y) == digest(x[turned], y[turned])
+
+
+def by_hand(x, y):
+    """Of everything at once, record by record, with the library's plain HMAC."""
+    total = 0
+    for pixels, label in zip(*SCHEMA.encode(x, y), strict=True):
+        content = b"record" + int(label).to_bytes(4, "little", signed=True) + (pixels + 0.0).astype("<f4").tobytes()
+        total += int.from_bytes(hmac.new(KEY, content, hashlib.sha256).digest(), "little")
+    summary = (total % 2**256).to_bytes(32, "little") + len(y).to_bytes(8, "little")
+    return hmac.new(KEY, b"records" + summary, hashlib.sha256).hexdigest()
+
+
+@pytest.mark.parametrize("size", [1, 7, 30, 31])
+def test_the_digest_is_the_same_in_any_blocks(data, size, monkeypatch):
+    x, y = data[0].astype(np.float64), data[1].copy()
+    x[3, 0, 0], y[5], y[6] = np.nan, 99, 0
+    monkeypatch.setattr(module, "BLOCK", size)
+    assert digest(x, y) == digest(list(x), y.tolist()) == by_hand(x, y)
+
+
+def test_the_digest_is_what_ledgers_hold():
+    """Ledgers keep digests: another one for the same records would not be known again."""
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(0, 256, (30, 4, 5)).astype(np.float64), rng.integers(0, 3, 30)
+    x[3, 0, 0], y[5] = np.nan, 99
+    assert digest(x, y) == "7220fbcb910d8f1ad7bf2cae616ea5e9aa31f058de5ae6aca5400a87e47019dc"
 
 
 def test_it_says_nothing(data, capfd):

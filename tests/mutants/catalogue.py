@@ -11,7 +11,7 @@ from dp_accounting import dp_event
 
 from limbeck.data import ImageSchema
 from limbeck.distill import DPKIP, dpkip
-from limbeck.measure import Records, Session, SupportGradient, grid, session
+from limbeck.measure import Records, Session, SupportGradient, grid, session, store
 from limbeck.measure.clipping import clipped_sum, plain_sum
 from limbeck.privacy import plan
 from limbeck.privacy.plan import Measurement, Poisson
@@ -279,3 +279,11 @@ def replacing_priced_as_zeroing_out(patch):
     for name in ("epsilon_of", "epsilon_rdp"):
         real = getattr(plan, name)
         patch.setattr(plan, name, lambda event, delta, relation, real=real: real(event, delta, "zero-out"))
+
+
+@mutant(
+    "private features can be read by others, and after the run",
+    "test_11_everything_is_charged_or_public.py::test_features_on_disk_have_no_name_and_are_their_owners_alone",
+)
+def feature_cache_that_stays(patch):
+    patch.setattr(store, "nameless", lambda folder: (folder / "features.bin").open("w+b"))
