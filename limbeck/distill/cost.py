@@ -1,6 +1,5 @@
 """What a private run will cost in memory and time, before any data is read."""
 
-import os
 import time
 from collections.abc import Callable
 
@@ -18,49 +17,54 @@ from limbeck.errors import RequestError
 from limbeck.features import FeatureMap, Kernel
 from limbeck.features.parallel import WORKERS
 from limbeck.measure import Records, Session, WeightGradient
+from limbeck.measure.store import check_space, is_in_file, physical_memory, store_bytes
 from limbeck.privacy.plan import FullBatch, Plan
 
 OVERHEAD = 600 * 2**20  # the interpreter, JAX and its compiled code
-
-
 ACTIVATIONS = 64  # numbers that differentiating a feature map keeps, about, for each of its features
+RAW = 1  # bytes of a pixel as it is given: most images are of bytes. One that is mapped from a file takes none
 
 
 def expected_memory(model: DPKIP | Decant, n: int) -> int:
-    """Bytes at the peak: records and their features, and a chunk of gradients a worker. Flat in the batch size."""
-    if isinstance(model, Decant):
-        return _decant_memory(model, n)
-    features = features_for(model.features, model.schema)
-    D = int(np.prod(model.schema.shape))
-    F = features.dim if isinstance(features, FeatureMap) else D
+    """Bytes at the peak: records as given, their features unless they are kept in a file, and what a step takes."""
+    D, F = int(np.prod(model.schema.shape)), _width(model)
+    kept = 0 if is_in_file(n, F) else store_bytes(n, F)
+    working = _decant_numbers(model, D, F) if isinstance(model, Decant) else _dpkip_numbers(model, D, F)
+    return OVERHEAD + RAW * n * D + kept + 4 * working
+
+
+def _width(model: DPKIP | Decant) -> int:
+    """What is kept of a record: its features, or its pixels where only a kernel is known."""
+    features = model.base_features() if isinstance(model, Decant) else features_for(model.features, model.schema)
+    return features.dim if isinstance(features, FeatureMap) else int(np.prod(model.schema.shape))
+
+
+def _dpkip_numbers(model: DPKIP, D: int, F: int) -> int:
+    """The support, and a chunk of gradients a worker: flat in the batch size."""
     m = model.per_class * len(model.schema.classes)
-    records = n * (D + (F if isinstance(features, FeatureMap) else 0))
     a_unit = 4 * m * D + 3 * m * m + 4 * F if model.clip == "pixels" else 4 * F
-    chunk = WORKERS * model.chunk * a_unit
-    return OVERHEAD + 4 * (records + chunk + 6 * m * D + 2 * m * F)
+    return WORKERS * model.chunk * a_unit + 6 * m * D + 2 * m * F
 
 
-def _decant_memory(model: Decant, n: int) -> int:
-    """Records and their features throughout, and the larger of what the two stages add."""
-    D, F, C = int(np.prod(model.schema.shape)), model.base_features().dim, len(model.schema.classes)
+def _decant_numbers(model: Decant, D: int, F: int) -> int:
+    """The larger of what the two stages take."""
+    C = len(model.schema.classes)
     m = model.per_class * C
     measuring = WORKERS * model.units_at_a_time * (2 * F + (F * C if model.forms_gradients else C))
     fitting = m * F * ACTIVATIONS + 3 * m * m + 6 * m * D
-    return OVERHEAD + 4 * (n * (D + F) + max(measuring, fitting))
+    return max(measuring, fitting)
 
 
 def check_memory(model: DPKIP | Decant, n: int) -> None:
-    """Refuse what cannot fit, before anything is computed."""
-    needed, there = expected_memory(model, n), available_memory()
+    """Refuse what cannot fit, in memory or on the disk where features may have to go, before anything is computed."""
+    if is_in_file(n, F := _width(model)):
+        check_space(store_bytes(n, F))
+    needed, there = expected_memory(model, n), physical_memory()
     if needed > there:
         raise RequestError(
             f"{model.per_class} images a class ask for about {needed / 2**30:.1f} GiB, and this machine has "
             f"{there / 2**30:.1f} GiB. Choose a smaller --per-class or --chunk."
         )
-
-
-def available_memory() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def expected_seconds(model: DPKIP | Decant, plan: Plan) -> float:
