@@ -10,6 +10,7 @@ import pytest
 
 from limbeck.errors import RequestError
 from limbeck.files import appending, private_folder, replacing, write_private
+from limbeck.measure import store
 from limbeck.privacy import journal
 from tests.cli.conftest import QUICK
 from tests.cli.test_resume import interrupted
@@ -147,6 +148,25 @@ def test_a_whole_distillation_and_its_evaluation(limbeck, small, cache, monkeypa
     assert not any(".private" in name for place in (small / "out", home, cache) for name in tree(place))
     assert all(isinstance(json.loads(path.read_text()), float) for path in cache.rglob("*.json"))
     assert [path.name for path in cache.iterdir()] == ["numbers"]
+
+
+def test_features_too_large_for_memory_leave_nothing(limbeck, small, tmp_path, monkeypatch):
+    """A run whose features go to disk writes what any other does: of that file, nothing is ever seen."""
+    real, made = store.nameless, []
+
+    def watched(folder):
+        made.append(folder)
+        return real(folder)
+
+    monkeypatch.setattr(store, "nameless", watched)
+    monkeypatch.setattr(store, "SHARE", 0)
+    monkeypatch.setenv("LIMBECK_CACHE", str(tmp_path / "disk"))
+    data = small / "small.npz"
+    done = limbeck("distill", data, "--schema", small / "schema.json", *QUICK, "--out", small / "out")
+    assert done.code == 0, done.text
+    assert made == [tmp_path / "disk"]
+    assert [path.name for path in (tmp_path / "disk").iterdir()] == ["numbers"]
+    assert {path.name for path in (small / "out").iterdir()} == PUBLIC
 
 
 def test_public_files_hold_no_record_and_no_path(limbeck, small, tmp_path, open_umask):
