@@ -47,7 +47,8 @@ def distill(
     ridge: options.Ridge = None,
     optimiser: options.Optimiser = None,
     learn_labels: Annotated[bool, typer.Option("--learn-labels", help="Learn the labels too (kip).")] = False,
-    valid_range: options.ValidRange = False,
+    valid_range: options.ValidRange = None,
+    smoothness: options.Smoothness = None,
     relation: options.Relation = "zero-out",
     noise: options.Noise = "normal",
     init_seed: options.InitSeed = None,
@@ -69,8 +70,8 @@ def distill(
     options.check_relation(relation)
     options.check_noise(noise)
     method, clip = options.resolved_method(
-        method, features, per_class, preset=preset, epochs=epochs, optimiser=optimiser, clip=clip, clip_norm=clip_norm,
-        steps=steps, valid_range=valid_range, learn_labels=learn_labels,
+        method, features, preset=preset, epochs=epochs, optimiser=optimiser, clip=clip, clip_norm=clip_norm,
+        steps=steps, valid_range=valid_range, smoothness=smoothness, learn_labels=learn_labels,
     )  # fmt: skip
     common: dict[str, Any] = {
         "batch": batch, "learning_rate": learning_rate, "ridge": ridge, "init_seed": init_seed,
@@ -93,7 +94,7 @@ def distill(
         case "dpkip":
             common |= private | {"epochs": epochs, "optimiser": optimiser, "clip": clip}
         case "decant":
-            common |= private | {"steps": steps, "valid_range": valid_range}
+            common |= private | {"steps": steps, "valid_range": valid_range, "smoothness": smoothness}
     settings = options.method_settings(method, features, per_class, preset, **common)
 
     from limbeck.privacy.plan import check_privacy

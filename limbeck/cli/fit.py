@@ -19,7 +19,8 @@ def fit(
     out: Annotated[Path, typer.Option("--out", help="The release folder to write.")],
     per_class: options.PerClass = 10,
     ridge: options.Ridge = None,
-    valid_range: options.ValidRange = False,
+    valid_range: options.ValidRange = None,
+    smoothness: options.Smoothness = None,
     init_seed: options.InitSeed = None,
     sign: options.Sign = None,
     force: options.Force = False,
@@ -32,8 +33,10 @@ def fit(
     from limbeck.release import examine, load_signal
     from limbeck.release.sealed import check_free
 
-    if ridge is not None and not 0 < ridge < float("inf"):
-        raise RequestError(f"--ridge is {ridge}; a positive number is expected.")
+    given = {"ridge": ridge, "smoothness": smoothness, "valid_range": valid_range}
+    settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    for name in settings.keys() & {"ridge", "smoothness"}:
+        options.check_positive(name, settings[name])
     check_free(out, force)
     key = signing_key(sign) if sign else None
     measured = load_signal(signal)
@@ -46,11 +49,8 @@ def fit(
 
     from limbeck.distill import fit_signal
 
-    given: dict[str, Any] = {} if ridge is None else {"ridge": ridge}
     with progress("fitting") as report:
-        release = fit_signal(
-            measured, per_class, valid_range=valid_range, init_seed=init_seed, progress=report, **given
-        )
+        release = fit_signal(measured, per_class, init_seed=init_seed, progress=report, **settings)
     release.save(out, force=force, sign=key)
     if as_json:
         facts = {"out": str(out), "records": len(release), "guarantee": str(release.guarantee)}

@@ -28,7 +28,13 @@ Clip = Annotated[str | None, typer.Option("--clip", help="Where gradients are cl
 ClipNorm = Annotated[float | None, typer.Option("--clip-norm", help="C: the largest norm of a contribution.")]
 Ridge = Annotated[float | None, typer.Option("--ridge", help="lambda, relative to the kernel's mean diagonal.")]
 Optimiser = Annotated[str | None, typer.Option("--optimiser", help="adam or sgd.")]
-ValidRange = Annotated[bool, typer.Option("--valid-range", help="Hold pixels within the declared range (decant).")]
+ValidRange = Annotated[
+    bool | None,
+    typer.Option("--valid-range/--free-range", help="Hold pixels within the declared range, or not (decant)."),
+]
+Smoothness = Annotated[
+    float | None, typer.Option("--smoothness", help="How much neighbouring pixels are held together (decant).")
+]
 Relation = Annotated[str, typer.Option("--relation", help="Neighbouring relation: zero-out or replace-one.")]
 Noise = Annotated[
     str, typer.Option("--noise", help="normal, or discrete: integers, proof against floating-point attacks.")
@@ -63,20 +69,19 @@ OWNERS = {  # of options that not all methods have
     "clip": ("dpkip",),
     "steps": ("decant",),
     "valid_range": ("decant",),
+    "smoothness": ("decant",),
 }
 
 
-def resolved_method(
-    method: str, features: str, per_class: int, *, learn_labels: bool = False, **given: Any
-) -> tuple[str, str | None]:
+def resolved_method(method: str, features: str, *, learn_labels: bool = False, **given: Any) -> tuple[str, str | None]:
     """The method, and where dpkip clips. auto is chosen by what is asked for, and why is told on stderr.
 
     `given` are the options that not all methods have, by their parameters' names.
     """
-    given = {name: value for name, value in given.items() if value not in (None, False)}
+    given = {name: value for name, value in given.items() if value is not None}
     clip = given.get("clip")
     if method == "auto":
-        method, clip, why = _chosen(features, per_class, given)
+        method, clip, why = _chosen(features, given)
         note(f"method {method}: {why}")
     if method not in METHODS:
         raise RequestError(f"--method is {method!r}; auto, {', '.join(METHODS)} is expected.")
@@ -90,16 +95,14 @@ def resolved_method(
     return method, clip
 
 
-def _chosen(features: str, per_class: int, given: dict[str, Any]) -> tuple[str, str | None, str]:
+def _chosen(features: str, given: dict[str, Any]) -> tuple[str, str | None, str]:
     for name, owners in {"clip_norm": ("dpkip",), **OWNERS}.items():
         if name in given:
             owner = "decant" if "decant" in owners else "dpkip"
             return owner, given.get("clip"), f"--{name.replace('_', '-')} was given"
     if features not in FINITE:
         return "dpkip", None, f"{features} is no finite feature map, which decant needs"
-    if per_class < 2:
-        return "dpkip", "features", "it does best with one image a class; clipped in features"
-    return "decant", None, "it does best with several images a class; --method dpkip gives the paper's"
+    return "decant", None, "its one measurement serves sets of every size; --method dpkip --clip pixels is the paper's"
 
 
 def private_model(method: str, schema: ImageSchema, settings: dict[str, Any]) -> "DPKIP | Decant":
@@ -124,10 +127,15 @@ def method_settings(method: str, features: str, per_class: int, preset: str | No
         raise RequestError(f"--optimiser is {settings['optimiser']!r}; adam or sgd is expected.")
     if settings.get("clip", "pixels") not in ("pixels", "features"):
         raise RequestError(f"--clip is {settings['clip']!r}; pixels or features is expected.")
-    for name in ("epochs", "steps", "learning_rate", "clip_norm", "ridge", "chunk"):
-        if name in settings and not 0 < settings[name] < float("inf"):
-            raise RequestError(f"--{name.replace('_', '-')} is {settings[name]}; a positive number is expected.")
+    for name in ("epochs", "steps", "learning_rate", "clip_norm", "ridge", "smoothness", "chunk"):
+        if name in settings:
+            check_positive(name, settings[name])
     return settings
+
+
+def check_positive(name: str, value: float) -> None:
+    if not 0 < value < float("inf"):
+        raise RequestError(f"--{name.replace('_', '-')} is {value}; a positive number is expected.")
 
 
 def check_noise(noise: str) -> None:

@@ -38,7 +38,7 @@ def plan(
     options.check_relation(relation)
     options.check_noise(noise)
     method, clip = options.resolved_method(
-        method, features, per_class, preset=preset, epochs=epochs, optimiser=optimiser, clip=clip, clip_norm=clip_norm,
+        method, features, preset=preset, epochs=epochs, optimiser=optimiser, clip=clip, clip_norm=clip_norm,
         steps=steps,
     )  # fmt: skip
     if method == "kip":

@@ -170,9 +170,24 @@ class ImageSchema(BaseModel):
             raise RequestError(f"{len(rows)} images with {len(labels)} labels; one label an image is expected")
         return rows, labels
 
-    def decode(self, x: Any) -> np.ndarray:
-        """Turn encoded pixels back into the declared units, as float32; nothing is held within the range."""
-        return (self.low + (np.asarray(x, dtype=np.float64) + 1) / 2 * (self.high - self.low)).astype(np.float32)
+    def decode(self, x: Any, *, whole: bool = False) -> np.ndarray:
+        """Turn encoded pixels back into the declared units, as float32; nothing is held within the range.
+
+        With `whole`, a range of bytes (0 to 255, or within) is held to, and comes back as uint8.
+        """
+        values = self.low + (np.asarray(x, dtype=np.float64) + 1) / 2 * (self.high - self.low)
+        if whole and self.of_bytes:
+            return np.clip(np.rint(values), self.low, self.high).astype(np.uint8)
+        return values.astype(np.float32)
+
+    def encoded(self, x: np.ndarray) -> np.ndarray:
+        """Pixels in declared units as `decode` undoes it: the range mapped to [-1, 1], and not held within it."""
+        return (2 * (x.astype(np.float64) - self.low) / (self.high - self.low) - 1).astype(np.float32)
+
+    @property
+    def of_bytes(self) -> bool:
+        """Whether pixels are declared within what a byte holds, from one whole number to another, as pictures' are."""
+        return self.low.is_integer() and self.high.is_integer() and self.low >= 0 and 1 < self.high <= 255
 
     def labels(self, c: Any) -> np.ndarray:
         """The declared classes at these indices: text, int64, or objects where classes are of both types."""

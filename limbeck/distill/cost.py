@@ -12,7 +12,7 @@ from limbeck.data import ImageSchema
 from limbeck.distill.decant import TEACHER, Decant
 from limbeck.distill.dpkip import DPKIP
 from limbeck.distill.inducing import MEASUREMENT, features_for, random_support
-from limbeck.distill.pouring import default_steps, distance
+from limbeck.distill.pouring import Pouring, default_steps
 from limbeck.errors import RequestError
 from limbeck.features import FeatureMap, Kernel
 from limbeck.features.parallel import WORKERS
@@ -113,9 +113,11 @@ def _fitting_seconds(model: Decant, features: FeatureMap | Kernel) -> float:
     """All steps of pouring, from the second one's gradient."""
     assert isinstance(features, FeatureMap)
     x_s, _ = random_support(model.schema, model.per_class, 0)
-    W = jnp.ones((features.dim, len(model.schema.classes)))
-    slope = eqx.filter_jit(jax.grad(distance))
-    one = _second_time(lambda: jax.block_until_ready(slope(x_s, features, W, model.ridge)))
+    W = jax.random.normal(jax.random.key(0), (features.dim, len(model.schema.classes)))
+    pouring = Pouring.towards(features, W, model.schema.shape, ridge=model.ridge)
+    support = (x_s, jnp.zeros((len(x_s), W.shape[1])))
+    slope = eqx.filter_jit(lambda pouring, support: jax.grad(pouring.loss)(support))
+    one = _second_time(lambda: jax.block_until_ready(slope(pouring, support)))
     return default_steps(len(x_s)) * one
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from limbeck.data import ImageSchema
-from limbeck.distill.inducing import Progress, check_sizes, features_for
+from limbeck.distill.inducing import Progress, check_per_class, features_for, sampling_of
 from limbeck.distill.pouring import fit_signal, pouring_recipe
 from limbeck.errors import RequestError
 from limbeck.features import FeatureMap, Whitened
@@ -17,11 +17,13 @@ from limbeck.measure.session import CHUNK
 from limbeck.privacy.accounting import Relation
 from limbeck.privacy.guarantee import Guarantee
 from limbeck.privacy.journal import Journal
-from limbeck.privacy.plan import FullBatch, Measurement, Noise, Plan, Poisson, check_privacy
+from limbeck.privacy.plan import Measurement, Noise, Plan, check_privacy
 from limbeck.privacy.stream import Stream
 from limbeck.release import Release, Signal
 
 TEACHER = "weight gradient"
+FASTEST = 64.0  # learning rate
+FEWEST, MOST = 40, 200  # steps
 
 
 @dataclass
@@ -36,11 +38,17 @@ class Decant:
     One record's gradient is phi r^T, so it is clipped in closed form, and a step is one matrix product
     (`WeightGradient`). The weights W* and their certificate are a `Signal`.
 
-    (b) **Fit** (`fit_signal`). The support X_s is labelled by the teacher itself, Y_s = Phi_s W*, and moved until
-    kernel ridge regression on it gives W* back. No records are needed, and nothing more is spent.
+    (b) **Fit** (`fit_signal`). The support X_s is labelled by the teacher itself, and moved until kernel ridge
+    regression on it predicts as W* does. No records are needed, and nothing more is spent.
 
-    With full batches the noise that gathers in W depends on learning_rate x steps alone: twice the steps of half the
-    size ask for sqrt(2) times the noise each, average it better by as much, and follow the loss more closely.
+    **Steps and rate, by formula.** With |phi| = 1 the noise that gathers in a logit phi^T w has standard deviation
+
+        s = learning_rate sqrt(steps) sigma C / ((1 - momentum) batch),
+
+    and since sigma grows as sqrt(steps), s depends on learning_rate x steps alone. How far the teacher learns is the
+    same product. So s is what is chosen, once for all data: `logit_noise`, where logits are a few units apart. The
+    rate follows from it, and where it would exceed `FASTEST` more steps are taken: few where noise is large, many where
+    it is small. All of it is a function of (epsilon, delta, n).
 
     **Guarantee.** (epsilon, delta) differential privacy for one unit (a record, or all rows of a person, as the
     schema declares), against zeroing it out, by PLD accounting of the Gaussian mechanism that is run: `steps` sums of
@@ -54,9 +62,10 @@ class Decant:
     - `epsilon`, `delta`, `relation`: the guarantee. Keep delta well below 1 / n.
     - `per_class`: support images a class, in `fit`; a signal serves every size.
     - `features`: "scattering", which is whitened, or a finite map as it is. Its features have unit norm.
-    - `steps`, `learning_rate`, `momentum`, `loss` ("softmax" or "quadratic"), `clip_norm`: of the teacher.
+    - `steps`, `learning_rate` (by the formula when None), `logit_noise` (s), `momentum`, `loss` ("softmax" or
+      "quadratic"), `clip_norm`: of the teacher.
     - `batch`: expected units a step, or "full".
-    - `ridge` (lam), `valid_range` (images within the declared range): of the fit.
+    - `ridge` (lam), `valid_range` (images within the declared range), `smoothness`: of the fit.
     - `noise`: "normal", or "discrete": integers throughout, proof against floating-point attacks.
     - `init_seed`: the seed of the initial images: public, stored, drawn afresh when None.
     - `seed`: makes the noise repeatable, for tests. What it makes is marked "not private: seeded".
@@ -85,19 +94,21 @@ class Decant:
     delta: float = 1e-5
     per_class: int = 10
     features: str | FeatureMap = "scattering"
-    steps: int = 40
-    learning_rate: float = 32.0
+    steps: int | None = None
+    learning_rate: float | None = None
+    logit_noise: float = 0.9
     momentum: float = 0.9
     loss: Loss = "softmax"
     clip_norm: float = 1.0
     batch: int | Literal["full"] = "full"
     ridge: float = 1e-3
-    valid_range: bool = False
+    valid_range: bool = True
+    smoothness: float = 0.0
     relation: Relation = "zero-out"
     noise: Noise = "normal"
     init_seed: int | None = None
     seed: int | None = None
-    chunk: int = 2048
+    chunk: int = 512
     plan_: Plan = field(init=False, repr=False)
     guarantee_: Guarantee = field(init=False, repr=False)
     signal_: Signal = field(init=False, repr=False)
@@ -110,27 +121,37 @@ class Decant:
 
     def plan(self, n: int) -> Plan:
         """What will be measured of n units, with the noise that (epsilon, delta) asks for. Reads no data."""
-        check_privacy(self.epsilon, self.delta)
-        plan = Plan(
-            measurements=(self.measurement(n),), delta=self.delta, relation=self.relation, unit=self.schema.unit
-        )
-        return plan.calibrated(self.epsilon)
+        return self._calibrated(self.measurement(n))
 
     def measurement(self, n: int) -> Measurement:
         """The gradients that will be asked of n units, with sigma 1: a plan is calibrated as a whole."""
-        batch = n if self.batch == "full" else min(int(self.batch), n)
-        check_sizes(self.per_class, batch, n)
-        if self.steps < 1:
+        if self.steps is not None and self.steps < 1:
             raise RequestError(f"{self.steps} steps were asked for; at least 1 is needed.")
-        if self.noise == "discrete" and self.relation == "replace-one" and batch < n:
-            raise RequestError(
-                "discrete noise on Poisson batches is accounted for zero-out alone: choose that relation, batch "
-                "'full', or normal noise."
-            )
-        sampling = FullBatch(n=n) if batch == n else Poisson.of(n, batch, self.steps, self.delta)
-        return Measurement(
-            name=TEACHER, sampling=sampling, steps=self.steps, clip=self.clip_norm, sigma=1, noise=self.noise
-        )
+        check_per_class(self.per_class)
+        steps = self.steps or self.steps_for(n)
+        sampling = sampling_of(n, self.batch, steps, self.delta, noise=self.noise, relation=self.relation)
+        return Measurement(name=TEACHER, sampling=sampling, steps=steps, clip=self.clip_norm, sigma=1, noise=self.noise)
+
+    def steps_for(self, n: int) -> int:
+        """As many as it takes to gather `logit_noise` at the largest rate, full batches assumed."""
+        whole = sampling_of(n, "full", 1, self.delta)
+        once = Measurement(name=TEACHER, sampling=whole, steps=1, clip=self.clip_norm, sigma=1, noise=self.noise)
+        (once,) = self._calibrated(once).measurements
+        product = self.logit_noise * (1 - self.momentum) * n / (once.sigma * self.clip_norm)
+        return int(np.clip(np.ceil(product / FASTEST), FEWEST, MOST))
+
+    def rate(self, plan: Plan) -> float:
+        """The learning rate that gathers `logit_noise` in the plan's steps, unless one is given."""
+        if self.learning_rate is not None:
+            return self.learning_rate
+        m = plan.measurement(TEACHER)
+        noise_a_rate = np.sqrt(m.steps) * m.sigma * m.clip / ((1 - self.momentum) * m.sampling.expected)
+        return float(min(self.logit_noise / noise_a_rate, FASTEST))
+
+    def _calibrated(self, measurement: Measurement) -> Plan:
+        check_privacy(self.epsilon, self.delta)
+        plan = Plan(measurements=(measurement,), delta=self.delta, relation=self.relation, unit=self.schema.unit)
+        return plan.calibrated(self.epsilon)
 
     def base_features(self) -> FeatureMap:
         """The features before they are whitened; of the same dimension, and made at once."""
@@ -157,17 +178,14 @@ class Decant:
             "noise": self.noise,
             "batch": self.batch,
             "steps": plan.measurement(TEACHER).steps,
-            "learning_rate": self.learning_rate,
+            "learning_rate": self.rate(plan),
             "momentum": self.momentum,
             "loss": self.loss,
         }
 
     def recipe(self, plan: Plan) -> dict[str, Any]:
         """Every hyper-parameter of both stages, so that a result can be repeated; public."""
-        pouring = pouring_recipe(
-            self.schema, self.per_class, ridge=self.ridge, valid_range=self.valid_range, init_seed=self.init_seed
-        )
-        return self.signal_recipe(plan) | pouring
+        return self.signal_recipe(plan) | pouring_recipe(self.schema, self.per_class, **self._fit_settings)
 
     def fit(
         self,
@@ -180,13 +198,7 @@ class Decant:
         """Measure, then fit; with a journal, an interrupted run can be continued without spending again."""
         signal = self.measure(records, plan=plan, journal=journal, progress=progress)
         self.release_ = fit_signal(
-            signal,
-            self.per_class,
-            ridge=self.ridge,
-            valid_range=self.valid_range,
-            init_seed=self.init_seed,
-            features=self.resolved_features(),
-            progress=progress,
+            signal, self.per_class, features=self.resolved_features(), progress=progress, **self._fit_settings
         )
         return self
 
@@ -204,28 +216,34 @@ class Decant:
         session = Session(records, plan, stream=stream, journal=journal, chunk=self.units_at_a_time)
         features = self.resolved_features()
         records.prepare(features)
-        W = self._teacher(session, features.dim, plan.measurement(TEACHER).steps, progress)
+        W = self._teacher(session, features.dim, plan, progress)
         self.guarantee_ = Guarantee.of(plan, seeded=stream.seeded)
         self.signal_ = Signal(self.schema, np.asarray(W), self.guarantee_, self.signal_recipe(plan), plan)
         return self.signal_
 
-    def _teacher(self, session: Session, F: int, steps: int, progress: Progress | None) -> Float[Array, "F C"]:
-        """`steps` of heavy-ball gradient descent, each on one noisy answer: post-processing throughout."""
+    def _teacher(self, session: Session, F: int, plan: Plan, progress: Progress | None) -> Float[Array, "F C"]:
+        """Heavy-ball gradient descent, each step on one noisy answer: post-processing throughout."""
+        steps, rate = plan.measurement(TEACHER).steps, self.rate(plan)
         zero = jnp.zeros((F, len(self.schema.classes)), jnp.float32)
         start, (W, V) = session.restored(TEACHER, (zero, zero))
         for step in range(start, steps):
             G = session.ask(TEACHER, lambda: WeightGradient(W, self.loss))  # noqa: B023
             V = self.momentum * V + G
-            W = W - self.learning_rate * V
+            W = W - rate * V
             session.checkpoint(step + 1, (W, V))
             if progress is not None:
                 progress(step + 1, steps)
         if not bool(jnp.all(jnp.isfinite(W))):
             raise RequestError(
-                f"the teacher diverged: its weights are no longer finite. The learning rate is "
-                f"{self.learning_rate:g}; try a smaller one."
+                f"the teacher diverged: its weights are no longer finite. The learning rate is {rate:g}; try a "
+                "smaller one."
             )
         return W
+
+    @property
+    def _fit_settings(self) -> dict[str, Any]:
+        names = ("ridge", "valid_range", "smoothness", "init_seed")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def forms_gradients(self) -> bool:

@@ -14,11 +14,13 @@ from limbeck.distill.inducing import (
     Look,
     Optimiser,
     Progress,
-    check_sizes,
+    batch_size,
+    check_per_class,
     descend,
     features_for,
     public_seed,
     random_support,
+    sampling_of,
 )
 from limbeck.errors import RequestError
 from limbeck.features import FeatureMap, Kernel, Whitened
@@ -27,14 +29,14 @@ from limbeck.measure.session import CHUNK
 from limbeck.privacy.accounting import Relation
 from limbeck.privacy.guarantee import Guarantee
 from limbeck.privacy.journal import Journal
-from limbeck.privacy.plan import FullBatch, Measurement, Noise, Plan, Poisson, check_privacy
+from limbeck.privacy.plan import Measurement, Noise, Plan, check_privacy
 from limbeck.privacy.stream import Stream
 from limbeck.release import Release
 
 Clip = Literal["pixels", "features"]
 DEFAULTS: dict[str, dict[str, Any]] = {
     "pixels": {"clip_norm": 1e-2, "batch": 500, "epochs": 2.0, "learning_rate": 0.1, "chunk": CHUNK},
-    "features": {"clip_norm": 1.0, "batch": "full", "epochs": 100.0, "learning_rate": 0.2, "chunk": 2048},
+    "features": {"clip_norm": 1.0, "batch": "full", "epochs": 100.0, "learning_rate": 0.2, "chunk": 512},
 }
 UNSET: Any = None  # stands for DEFAULTS[clip]
 LOGITS = 4.0  # how far apart the initial labels are where they are logits
@@ -129,15 +131,9 @@ class DPKIP:
 
     def measurement(self, n: int, name: str = MEASUREMENT) -> Measurement:
         """The gradients that will be asked of n units, with sigma 1: a plan is calibrated as a whole."""
-        batch = n if self.batch == "full" else min(int(self.batch), n)
-        check_sizes(self.per_class, batch, n)
-        if self.noise == "discrete" and self.relation == "replace-one" and batch < n:
-            raise RequestError(
-                "discrete noise on Poisson batches is accounted for zero-out alone: choose that relation, batch "
-                "'full', or normal noise."
-            )
-        steps = max(1, round(self.epochs * n / batch))
-        sampling = FullBatch(n=n) if batch == n else Poisson.of(n, batch, steps, self.delta)
+        check_per_class(self.per_class)
+        steps = max(1, round(self.epochs * n / batch_size(self.batch, n)))
+        sampling = sampling_of(n, self.batch, steps, self.delta, noise=self.noise, relation=self.relation)
         return Measurement(name=name, sampling=sampling, steps=steps, clip=self.clip_norm, sigma=1, noise=self.noise)
 
     def resolved_features(self) -> FeatureMap | Kernel:

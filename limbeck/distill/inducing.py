@@ -16,6 +16,8 @@ from limbeck.data import ImageSchema
 from limbeck.errors import RequestError
 from limbeck.features import FeatureMap, Kernel, named
 from limbeck.measure import Loss, Query, Session, SupportGradient, WeightGradient
+from limbeck.privacy.accounting import Relation
+from limbeck.privacy.plan import FullBatch, Noise, Poisson
 
 Progress = Callable[[int, int], None]
 Optimiser = Literal["adam", "sgd"]
@@ -159,10 +161,37 @@ def features_for(features: str | FeatureMap | Kernel, schema: ImageSchema) -> Fe
     return named(features, schema.shape) if isinstance(features, str) else features
 
 
-def check_sizes(per_class: int, batch: int, n: int) -> None:
-    if per_class < 1:
-        raise RequestError(f"{per_class} images a class were asked for; at least 1 is needed.")
-    if batch < 1:
-        raise RequestError(f"the batch size is {batch}; it must be at least 1.")
+def sampling_of(
+    n: int,
+    batch: int | Literal["full"],
+    steps: int,
+    delta: float,
+    *,
+    noise: Noise = "normal",
+    relation: Relation = "zero-out",
+) -> Poisson | FullBatch:
+    """How `steps` batches are drawn from n units: all of them, or Poisson samples of `batch` expected units."""
     if n < 2:
         raise RequestError(f"the data holds {n} units; at least 2 are needed.")
+    expected = batch_size(batch, n)
+    if expected == n:
+        return FullBatch(n=n)
+    if noise == "discrete" and relation == "replace-one":
+        raise RequestError(
+            "discrete noise on Poisson batches is accounted for zero-out alone: choose that relation, batch "
+            "'full', or normal noise."
+        )
+    return Poisson.of(n, expected, steps, delta)
+
+
+def batch_size(batch: int | Literal["full"], n: int) -> int:
+    """Expected units a batch, at most all n."""
+    expected = n if batch == "full" else min(int(batch), n)
+    if expected < 1:
+        raise RequestError(f"the batch size is {expected}; it must be at least 1.")
+    return expected
+
+
+def check_per_class(per_class: int) -> None:
+    if per_class < 1:
+        raise RequestError(f"{per_class} images a class were asked for; at least 1 is needed.")

@@ -9,7 +9,8 @@ from limbeck.distill.inducing import (
     AtSupport,
     Optimiser,
     Progress,
-    check_sizes,
+    batch_size,
+    check_per_class,
     descend,
     features_for,
     public_seed,
@@ -67,8 +68,8 @@ class KIP:
         return self.release_.x, self.release_.labels
 
     def fit(self, records: Records, *, progress: Progress | None = None) -> "KIP":
-        batch = min(self.batch, records.n)
-        check_sizes(self.per_class, batch, records.n)
+        check_per_class(self.per_class)
+        batch = batch_size(self.batch, records.n)
         features = features_for(self.features, self.schema)
         records.prepare(features)
         seed = public_seed() if self.init_seed is None else self.init_seed

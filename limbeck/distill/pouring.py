@@ -7,37 +7,78 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Float
+from jaxtyping import Array, ArrayLike, Float
 
 from limbeck.data import ImageSchema
 from limbeck.distill.inducing import Progress, public_seed, random_support, ridge_weights
 from limbeck.errors import RequestError
-from limbeck.features import FeatureMap, from_config
+from limbeck.features import FeatureMap, dead_leaves, features_of, from_config
 from limbeck.release import Release, Signal
 
 RATE = 0.05
-LABELS = "the teacher's predictions, centred and scaled"
+PUBLIC_IMAGES, PUBLIC_SEED = 2000, 1  # not the images that features are whitened with
+TERMS = {"ridge": 1e-3, "temperature": 3.0, "nearness": 1.0, "smoothness": 0.0}
+LABELS = "the teacher's predictions, corrected, centred and scaled"
+
+
+class Pouring(eqx.Module):
+    r"""How well a support stands for the teacher W*, and the weights that are learned from it.
+
+        W(X_s, U) = Phi_s^T (K + lam tr(K)/m I)^-1 Y_s,    Y_s = Phi_s W* + U
+
+        L = T^2 mean_p KL( softmax(phi_p W* / T) || softmax(phi_p W / T) ) + nu |W - W*|^2 / |W*|^2 + smoothness
+
+    Labelled by the teacher, W(X_s) is the ridge-regularised projection of W* on the span of the support's features.
+    With many images that is W* itself, and the second term says how nearly; with few it must choose what to keep, and
+    the first term says what W is for: its predictions, softened (Hinton et al. 2015), on made-up public images p. The
+    correction U of the labels, learned too, makes up for the directions that few images cannot span.
+    """
+
+    features: FeatureMap
+    W_star: Float[Array, "F C"]
+    Phi_p: Float[Array, "p F"]
+    ridge: float  # lam
+    temperature: float  # T
+    nearness: float  # nu
+    smoothness: float  # times the mean squared difference of neighbouring pixels
+
+    @classmethod
+    def towards(cls, features: FeatureMap, W: ArrayLike, shape: tuple[int, int, int], **terms: float) -> "Pouring":
+        """Towards the teacher of weights W, on images of `shape`; what is not among `terms` is as in `TERMS`."""
+        Phi_p = features_of(features, dead_leaves(PUBLIC_IMAGES, shape, PUBLIC_SEED))
+        return cls(features, centred(jnp.asarray(W, jnp.float32)), jnp.asarray(Phi_p), **(TERMS | terms))
+
+    def labels(self, x_s: Float[Array, "m ..."], U: Float[Array, "m C"]) -> Float[Array, "m C"]:
+        return self.features(x_s) @ self.W_star + U
+
+    def weights(self, x_s: Float[Array, "m ..."], U: Float[Array, "m C"]) -> Float[Array, "F C"]:
+        Phi_s = self.features(x_s)
+        return ridge_weights(Phi_s, Phi_s @ self.W_star + U, self.ridge)
+
+    def loss(self, support: tuple[Float[Array, "m ..."], Float[Array, "m C"]]) -> Float[Array, ""]:
+        x_s, U = support
+        W = self.weights(x_s, U)
+        wanted, found = (jax.nn.log_softmax(self.Phi_p @ V / self.temperature) for V in (self.W_star, W))
+        divergence = jnp.mean(jnp.sum(jnp.exp(wanted) * (wanted - found), axis=1))
+        distance = jnp.sum((W - self.W_star) ** 2) / jnp.sum(self.W_star**2)
+        return self.temperature**2 * divergence + self.nearness * distance + self.smoothness * roughness(x_s)
 
 
 def fit_signal(
     signal: Signal,
     per_class: int = 10,
     *,
-    ridge: float = 1e-3,
     steps: int | None = None,
-    valid_range: bool = False,
+    valid_range: bool = True,
     init_seed: int | None = None,
     features: FeatureMap | None = None,
     progress: Progress | None = None,
+    **terms: float,
 ) -> Release:
-    r"""Fit a support to a private teacher: images and labels on which kernel ridge regression is that teacher.
+    """Fit a support to a private teacher: images and labels on which kernel ridge regression is that teacher.
 
-        minimise |W(X_s) - W*|^2 / |W*|^2 over X_s,    W(X_s) = Phi_s^T (K + lam tr(K)/m I)^-1 Y_s,    Y_s = Phi_s W*
-
-    Labelled so, W(X_s) is the ridge-regularised projection of W* on the span of the support's features: for given
-    images no labels come closer, but for the ridge. (They are centred and released in the scale of one-hot labels:
-    which class wins is the same.) In whitened features the Frobenius norm is the error of the
-    predictions phi(x)^T W over the public images that they were whitened with: the metric in which W is used.
+    Minimises the loss of `Pouring` by Adam, from random images. Labels are centred and released in the scale of
+    one-hot labels: which class wins is the same.
 
     **Guarantee.** The signal's own: this is a function of the signal and of public inputs. The release carries the
     signal's plan and ledger, and names the signal in its certificate.
@@ -45,10 +86,12 @@ def fit_signal(
     **Parameters**
 
     - `signal`: as measured, or `load_signal(folder)`. `per_class`: images a class.
-    - `ridge`: lam. `steps`: of Adam with a cosine schedule; more for small sets when None.
-    - `valid_range`: hold the images within the declared range of values, by projection after every step.
+    - `steps`: of Adam with a cosine schedule; more for small sets when None.
+    - `valid_range`: hold the images within the declared range of values, by projection after every step; where that is
+      a range of bytes, as 0 to 255, they are released as such (uint8).
     - `init_seed`: the seed of the initial images: public, stored, drawn afresh when None.
     - `features`: the recipe's, if they are at hand.
+    - `terms`: `ridge` (lam), `temperature`, `nearness` (nu), `smoothness` of the loss; those of `TERMS` when not given.
     """
     if per_class < 1:
         raise RequestError(f"{per_class} images a class were asked for; at least 1 is needed.")
@@ -59,22 +102,23 @@ def fit_signal(
             f"the signal has weights for {len(signal.W)} features, and its recipe's features are {features.dim}: it "
             "is not what it says. Try `limbeck verify`."
         )
-    recipe = pouring_recipe(signal.schema, per_class, ridge=ridge, valid_range=valid_range, init_seed=seed, steps=steps)
-    W_star = centred(jnp.asarray(signal.W, jnp.float32))
-    x_s, _ = random_support(signal.schema, per_class, seed)
-    x_s = poured(
-        features, W_star, x_s, ridge=ridge, steps=recipe["fit_steps"], valid_range=valid_range, progress=progress
-    )
-    y_s = _labels(features, x_s, W_star)
+    schema = signal.schema
+    recipe = pouring_recipe(schema, per_class, valid_range=valid_range, init_seed=seed, steps=steps, **terms)
+    pouring = Pouring.towards(features, signal.W, schema.shape, **terms)
+    x_s, _ = random_support(schema, per_class, seed)
+    x_s, U = poured(pouring, x_s, steps=recipe["fit_steps"], valid_range=valid_range, progress=progress)
     if not bool(jnp.all(jnp.isfinite(x_s))):
         raise RequestError("the support diverged: its images are no longer finite. Try a larger ridge.")
+    images = schema.encoded(schema.decode(x_s, whole=valid_range))  # what a reader will have is what is labelled
+    y_s = as_large_as_onehot(eqx.filter_jit(Pouring.labels)(pouring, jnp.asarray(images), U))
     return Release.of(
-        signal.schema,
-        np.asarray(x_s),
+        schema,
+        images,
         np.asarray(y_s),
         signal.guarantee,
         signal.recipe | recipe,
         signal.plan,
+        whole=valid_range,
         ledger=signal.ledger,
         derived_from=signal.digest,
     )
@@ -84,18 +128,20 @@ def pouring_recipe(
     schema: ImageSchema,
     per_class: int,
     *,
-    ridge: float,
     valid_range: bool,
     init_seed: int | None,
     steps: int | None = None,
+    **terms: float,
 ) -> dict[str, Any]:
-    """Every hyper-parameter of the fit; public."""
+    """Every hyper-parameter of the fit, the `terms` of its loss among them; public."""
     m = per_class * len(schema.classes)
     return {
         "per_class": per_class,
-        "ridge": ridge,
         "fit_steps": default_steps(m) if steps is None else steps,
         "fit_learning_rate": RATE,
+        **(TERMS | terms),
+        "public_images": PUBLIC_IMAGES,
+        "public_seed": PUBLIC_SEED,
         "valid_range": valid_range,
         "labels": LABELS,
         "init": "normal",
@@ -105,7 +151,7 @@ def pouring_recipe(
 
 def default_steps(m: int) -> int:
     """A step costs about as much as it has images, and a small set needs more of them."""
-    return int(np.clip(20000 / m, 150, 1000))
+    return int(np.clip(12000 / m, 80, 600))
 
 
 def centred(W: Float[Array, "F C"]) -> Float[Array, "F C"]:
@@ -115,62 +161,45 @@ def centred(W: Float[Array, "F C"]) -> Float[Array, "F C"]:
 
 def as_large_as_onehot(Y: Float[Array, "m C"]) -> Float[Array, "m C"]:
     """Predictions in the scale of centred one-hot labels, on average: regression on them predicts the same classes."""
+    Y = Y - jnp.mean(Y, axis=1, keepdims=True)
     largest = jnp.mean(jnp.max(Y, axis=1))
     return Y * (1 - 1 / Y.shape[1]) / jnp.where(largest > 0, largest, 1)
 
 
-def projected(
-    features: FeatureMap, x_s: Float[Array, "m ..."], W_star: Float[Array, "F C"], ridge: float
-) -> Float[Array, "F C"]:
-    """The weights of kernel ridge regression on a support that the teacher labels."""
-    Phi_s = features(x_s)
-    return ridge_weights(Phi_s, Phi_s @ W_star, ridge)
-
-
-def distance(
-    x_s: Float[Array, "m ..."], features: FeatureMap, W_star: Float[Array, "F C"], ridge: float
-) -> Float[Array, ""]:
-    """How far the support's weights are from the teacher's, relative to them."""
-    return jnp.sum((projected(features, x_s, W_star, ridge) - W_star) ** 2) / jnp.sum(W_star**2)
+def roughness(x: Float[Array, "m H W C"]) -> Float[Array, ""]:
+    """The mean squared difference of neighbouring pixels."""
+    return jnp.mean((x[:, 1:] - x[:, :-1]) ** 2) + jnp.mean((x[:, :, 1:] - x[:, :, :-1]) ** 2)
 
 
 def poured(
-    features: FeatureMap,
-    W_star: Float[Array, "F C"],
+    pouring: Pouring,
     x_s: Float[Array, "m ..."],
     *,
-    ridge: float,
     steps: int,
-    valid_range: bool = False,
+    valid_range: bool = True,
     progress: Progress | None = None,
-) -> Float[Array, "m ..."]:
-    """`steps` of Adam on the support."""
-    x = jnp.clip(x_s, -1, 1) if valid_range else x_s
-    moments = _adam(steps).init(x)
+) -> tuple[Float[Array, "m ..."], Float[Array, "m C"]]:
+    """The support after `steps` of Adam, at a rate that falls to zero as a cosine, and its labels' correction."""
+    U = jnp.zeros((len(x_s), pouring.W_star.shape[1]))
+    support = (jnp.clip(x_s, -1, 1) if valid_range else x_s, U)
+    moments = _ADAM.init(support)
     for t in range(steps):
-        x, moments = _step(x, moments, features, W_star, ridge, steps, valid_range)
+        rate = jnp.float32(RATE * (1 + np.cos(np.pi * t / steps)) / 2)
+        support, moments = _step(pouring, support, moments, rate, valid_range)
         if progress is not None:
-            jax.block_until_ready(x)
+            jax.block_until_ready(support)
             progress(t + 1, steps)
-    return x
+    return support
 
 
-def _adam(steps: int) -> optax.GradientTransformation:
-    return optax.adam(optax.cosine_decay_schedule(RATE, max(steps, 1)))
-
-
-@eqx.filter_jit
-def _step(
-    x: Array, moments: Any, features: FeatureMap, W_star: Array, ridge: float, steps: int, valid_range: bool
-) -> tuple[Array, Any]:
-    updates, moments = _adam(steps).update(jax.grad(distance)(x, features, W_star, ridge), moments)
-    x = optax.apply_updates(x, updates)
-    return jnp.clip(x, -1, 1) if valid_range else x, moments
+_ADAM = optax.scale_by_adam()
 
 
 @eqx.filter_jit
-def _labels(features: FeatureMap, x_s: Array, W_star: Array) -> Array:
-    return as_large_as_onehot(features(x_s) @ W_star)
+def _step(pouring: Pouring, support: Any, moments: Any, rate: Array, valid_range: bool) -> tuple[Any, Any]:
+    directions, moments = _ADAM.update(jax.grad(pouring.loss)(support), moments)
+    x_s, U = jax.tree.map(lambda v, d: v - rate * d, support, directions)
+    return (jnp.clip(x_s, -1, 1) if valid_range else x_s, U), moments
 
 
 def _features(signal: Signal) -> FeatureMap:

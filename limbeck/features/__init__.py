@@ -6,11 +6,23 @@ from typing import Any
 from limbeck.errors import RequestError
 from limbeck.features.base import FeatureMap, Kernel, gram
 from limbeck.features.chunked import features_of
+from limbeck.features.dead_leaves import dead_leaves
 from limbeck.features.ntk import FCNTK
 from limbeck.features.scattering import Scattering
 from limbeck.features.whitened import Whitened
 
-__all__ = ["FCNTK", "FeatureMap", "Kernel", "Scattering", "Whitened", "features_of", "from_config", "gram", "named"]
+__all__ = [
+    "FCNTK",
+    "FeatureMap",
+    "Kernel",
+    "Scattering",
+    "Whitened",
+    "dead_leaves",
+    "features_of",
+    "from_config",
+    "gram",
+    "named",
+]
 
 NAMES = ("fc-ntk", "scattering")
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class Release:
     """What goes out: a synthetic labelled set, what is promised about it, and how it was made.
 
-    - `x` (m, H, W, C): images in the declared units; they are not held within the declared range.
+    - `x` (m, H, W, C): images in the declared units, held within the declared range (uint8) only if the recipe says so.
     - `labels` (m,): the declared class of each. `soft` (m, classes): the centred targets.
     - `ledger`: the row of a budget ledger that the run was charged to: `{"status": "recorded", "dataset": ...,
       "run": ..., "grant": {"epsilon": ..., "delta": ...}}`, `{"status": "not used: --no-ledger"}`,
@@ -56,11 +56,13 @@ class Release:
         guarantee: Guarantee,
         recipe: dict,
         plan: Plan | None = None,
+        *,
+        whole: bool = False,
         **origin: Any,
     ) -> "Release":
-        """From an encoded support; `origin` may say the `ledger` and what it is `derived_from`."""
+        """From an encoded support, as whole numbers if it is `whole`; `origin` may say `ledger` and `derived_from`."""
         labels = schema.labels(y_s.argmax(axis=1))
-        return cls(schema, schema.decode(x_s), labels, y_s, guarantee, recipe, plan, **origin)
+        return cls(schema, schema.decode(x_s, whole=whole), labels, y_s, guarantee, recipe, plan, **origin)
 
     def __len__(self) -> int:
         return len(self.x)
@@ -68,8 +70,7 @@ class Release:
     @property
     def encoded(self) -> np.ndarray:
         """The images as features see them: the declared range mapped to [-1, 1], and not held within it."""
-        low, high = self.schema.low, self.schema.high
-        return (2 * (self.x.astype(np.float64) - low) / (high - low) - 1).astype(np.float32)
+        return self.schema.encoded(self.x)
 
     def classifier(self) -> "KRRClassifier":
         """The kernel ridge regression that the set was distilled for, fitted: a scikit-learn classifier."""

@@ -1,5 +1,6 @@
 """Decant: a private teacher, and small sets poured from it."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,7 +10,7 @@ import limbeck
 from limbeck.data import ImageSchema, entry, load
 from limbeck.distill import Decant, fit_signal
 from limbeck.distill.cost import check_memory, expected_memory, expected_seconds
-from limbeck.distill.pouring import centred, distance, poured, projected
+from limbeck.distill.pouring import Pouring, as_large_as_onehot, centred, poured, roughness
 from limbeck.errors import RequestError
 from limbeck.evaluate.krr import krr_fit
 from limbeck.features import Scattering, features_of
@@ -85,6 +86,27 @@ def test_the_noise_in_the_teacher_depends_on_rate_times_steps_alone():
     assert many / few == pytest.approx(2, rel=0.02)
 
 
+@pytest.mark.parametrize(("epsilon", "n", "batch"), [(1, 5000, "full"), (10, 5000, "full"), (1, 5000, 500)])
+def test_the_rate_gathers_the_noise_that_was_chosen(epsilon, n, batch):
+    """Descent on noise alone, by the formula's steps and rate: its logits spread as far as was asked for."""
+    model = quick(epsilon=epsilon, steps=None, batch=batch, logit_noise=0.7, momentum=0.5)
+    plan = model.plan(n)
+    (m,) = plan.measurements
+    rng = np.random.default_rng(0)
+    V = W = np.zeros(20_000)
+    for _ in range(m.steps):
+        V = 0.5 * V + rng.normal(0, m.sigma * m.clip / m.sampling.expected, V.shape)
+        W = W - model.rate(plan) * V
+    assert W.std() == pytest.approx(0.7, rel=0.05)
+
+
+def test_where_noise_is_small_there_are_more_steps():
+    few, many = (quick(epsilon=epsilon, steps=None).measurement(60_000).steps for epsilon in (1, 10))
+    assert few == 40 < many <= 200
+    assert quick(steps=None).rate(quick(epsilon=10, steps=None).plan(10**6)) <= 64
+    assert quick(steps=7, learning_rate=3.0).rate(quick().plan(1000)) == 3.0
+
+
 def test_discrete_noise_and_persons_go_through_the_same_door(digits):
     X, y, _, _ = digits
     schema = ImageSchema(**SCHEMA.model_dump() | {"unit": "person", "rows_per_unit": 3})
@@ -130,42 +152,90 @@ def test_an_interrupted_measurement_goes_on_from_its_answers(digits, tmp_path, m
     V, expected = 0, 0
     for G in asked:
         V = 0.9 * V + G
-        expected = expected - 32 * V
+        expected = expected - model.rate(plan) * V
     assert np.allclose(W, expected, rtol=1e-4, atol=1e-4)
 
 
 # The fit
 
 
-def test_regression_on_the_teachers_labels_is_its_projection(signal):
+@pytest.fixture(scope="module")
+def pouring(signal) -> Pouring:
+    return Pouring.towards(PHI, signal.W, (8, 8, 1))
+
+
+def test_regression_on_the_teachers_labels_is_its_projection(pouring):
     """W(X_s) is the point of the span of phi(X_s) that is nearest to W*, but for the ridge."""
     x_s = np.random.default_rng(0).normal(size=(6, 8, 8, 1)).astype(np.float32)
-    W = np.asarray(centred(jnp.asarray(signal.W)), np.float64)
-    P = np.asarray(projected(PHI, jnp.asarray(x_s), jnp.asarray(W, jnp.float32), 1e-5), np.float64)
+    near = eqx.tree_at(lambda p: p.ridge, pouring, 1e-5)
+    W, P = (np.asarray(v, np.float64) for v in (near.W_star, near.weights(jnp.asarray(x_s), jnp.zeros((6, 10)))))
     phi = features_of(PHI, x_s).astype(np.float64)
     nearest = phi.T @ np.linalg.lstsq(phi.T, W, rcond=None)[0]
     assert np.allclose(P, nearest, atol=2e-2 * np.abs(W).max())
     assert np.linalg.norm(W - P) <= 1.001 * np.linalg.norm(W - 0.9 * P)
 
 
-def test_the_release_is_the_projection_that_was_fitted(signal):
-    """What a reader fits to the release's images and labels predicts as the projected teacher, up to its scale."""
-    release = fit_signal(signal, 1, steps=20, init_seed=1)
-    W = projected(PHI, jnp.asarray(release.encoded), centred(jnp.asarray(signal.W)), release.recipe["ridge"])
+def test_the_loss_is_the_divergence_of_predictions_and_the_distance_of_weights(pouring):
+    rng = np.random.default_rng(1)
+    x_s, U = rng.normal(size=(4, 8, 8, 1)).astype(np.float32), rng.normal(size=(4, 10)).astype(np.float32)
+    smooth = eqx.tree_at(lambda p: p.smoothness, pouring, 0.5)
+    W, W_star = (np.asarray(v, np.float64) for v in (smooth.weights(jnp.asarray(x_s), jnp.asarray(U)), smooth.W_star))
+
+    def softened(V):
+        e = np.exp(np.asarray(smooth.Phi_p, np.float64) @ V / smooth.temperature)
+        return e / e.sum(1, keepdims=True)
+
+    p, q = softened(W_star), softened(W)
+    expected = smooth.temperature**2 * np.mean(np.sum(p * np.log(p / q), axis=1))
+    expected += smooth.nearness * np.sum((W - W_star) ** 2) / np.sum(W_star**2)
+    expected += 0.5 * (np.mean(np.diff(x_s, axis=1) ** 2) + np.mean(np.diff(x_s, axis=2) ** 2))
+    assert float(smooth.loss((jnp.asarray(x_s), jnp.asarray(U)))) == pytest.approx(expected, rel=1e-3)
+
+
+def test_the_support_that_is_the_teacher_has_no_loss(pouring):
+    """Weights in the span of the support come back as they are."""
+    x_s = jax.random.normal(jax.random.key(3), (12, 8, 8, 1))
+    within = PHI(x_s).T @ jax.random.normal(jax.random.key(4), (12, 10))
+    exact = eqx.tree_at(lambda p: (p.W_star, p.ridge), pouring, (within, 1e-7))
+    assert float(exact.loss((x_s, jnp.zeros((12, 10))))) < 1e-3 < float(pouring.loss((x_s, jnp.zeros((12, 10)))))
+
+
+@pytest.mark.parametrize("valid_range", [True, False])
+def test_the_release_is_the_regression_that_was_fitted(signal, valid_range):
+    """What a reader fits to the release's images and labels predicts as the poured weights, up to their scale."""
+    release = fit_signal(signal, 1, steps=20, init_seed=1, valid_range=valid_range)
+    pouring = Pouring.towards(PHI, signal.W, SCHEMA.shape)
+    x_s = jax.random.normal(jax.random.key(1), (10, 8, 8, 1))
+    x_s, U = poured(pouring, x_s, steps=20, valid_range=valid_range)
+    if valid_range:
+        assert release.x.dtype == np.uint8
+        assert np.abs(release.encoded - x_s).max() <= 1.01 / (SCHEMA.high - SCHEMA.low)
+    W = pouring.weights(jnp.asarray(release.encoded), U)
     alpha = krr_fit(PHI, release.encoded, release.soft, release.recipe["ridge"])
     found = features_of(PHI, release.encoded).T @ alpha
-    scale = np.sum(found * W) / np.sum(np.asarray(W) ** 2)
+    W = np.asarray(centred(W))
+    scale = np.sum(found * W) / np.sum(W**2)
     assert scale > 0
     assert np.allclose(found, scale * W, atol=1e-2 * np.abs(found).max())
     assert np.allclose(release.soft.sum(axis=1), 0, atol=1e-4)
     assert release.soft.max(axis=1).mean() == pytest.approx(0.9, rel=1e-3)
 
 
-def test_fitting_comes_closer_to_the_teacher(signal):
-    W = centred(jnp.asarray(signal.W))
+def test_labels_keep_their_order_whatever_their_scale():
+    Y = jax.random.normal(jax.random.key(0), (5, 4)) + 3
+    assert np.array_equal(as_large_as_onehot(Y).argsort(axis=1), Y.argsort(axis=1))
+    assert np.isfinite(as_large_as_onehot(jnp.zeros((2, 3)))).all()
+
+
+def test_fitting_comes_closer_to_the_teacher(pouring):
     x = jax.random.normal(jax.random.key(0), (10, 8, 8, 1))
-    before, after = (float(distance(poured(PHI, W, x, ridge=1e-3, steps=steps), PHI, W, 1e-3)) for steps in (0, 100))
+    before, after = (float(pouring.loss(poured(pouring, x, steps=steps))) for steps in (0, 100))
     assert after < 0.7 * before
+
+
+def test_a_smooth_fit_is_smoother(signal):
+    rough, smooth = (fit_signal(signal, 1, steps=30, init_seed=2, smoothness=s).encoded for s in (0.0, 100.0))
+    assert roughness(jnp.asarray(smooth)) < 0.5 * roughness(jnp.asarray(rough))
 
 
 def test_fitting_needs_the_signal_alone(signal, monkeypatch):
@@ -179,10 +249,10 @@ def test_fitting_needs_the_signal_alone(signal, monkeypatch):
 
 
 def test_valid_range_holds_the_pixels(signal):
-    within = fit_signal(signal, 1, steps=10, valid_range=True)
+    within = fit_signal(signal, 1, steps=10)
     assert within.x.min() >= SCHEMA.low
     assert within.x.max() <= SCHEMA.high
-    assert fit_signal(signal, 1, steps=10).x.max() > SCHEMA.high
+    assert fit_signal(signal, 1, steps=10, valid_range=False).x.max() > SCHEMA.high
 
 
 def test_real_digits_are_classified(digits):
