@@ -49,6 +49,7 @@ TEACHERS = {
     "twice the steps": Change({"steps": "double"}),
     "no momentum": Change({"momentum": 0.0}),
     "clip at 0.5": Change({"clip_norm": 0.5}),
+    "projected to 1,000 dimensions": Change({"project": 1000}),
     "Poisson batches of 5,000": Change({"batch": 5000}),
 }
 FITS = {
@@ -83,15 +84,14 @@ class Split:
 
 def teacher(split: Split, epsilon: float, change: Change) -> tuple[Decant, dict]:
     """A teacher by the changed recipe, and its row."""
-    features = split.features(change.whitened)
     settings = dict(change.teacher)
     if settings.get("steps") == "double":
         settings["steps"] = 2 * Decant(split.schema, epsilon=epsilon, delta=DELTA).steps_for(TRAIN)
-    model = Decant(split.schema, epsilon=epsilon, delta=DELTA, features=features, **settings)
+    model = Decant(split.schema, epsilon=epsilon, delta=DELTA, features=split.features(change.whitened), **settings)
     begun = time.perf_counter()
     model.measure(split.records)
     seconds = time.perf_counter() - begun
-    score = split.accuracy(features_of(features, split.x) @ model.signal_.W)
+    score = split.accuracy(features_of(model.resolved_features(), split.x) @ model.signal_.W)
     return model, {"teacher": score, "steps": model.signal_.recipe["steps"], "seconds": seconds}
 
 

@@ -41,6 +41,7 @@ def distill(
     batch: options.Batch = None,
     epochs: options.Epochs = None,
     steps: options.Steps = None,
+    project: options.Project = None,
     learning_rate: options.LearningRate = None,
     clip: options.Clip = None,
     clip_norm: options.ClipNorm = None,
@@ -71,7 +72,7 @@ def distill(
     options.check_noise(noise)
     method, clip = options.resolved_method(
         method, features, preset=preset, epochs=epochs, optimiser=optimiser, clip=clip, clip_norm=clip_norm,
-        steps=steps, valid_range=valid_range, smoothness=smoothness, learn_labels=learn_labels,
+        steps=steps, project=project, valid_range=valid_range, smoothness=smoothness, learn_labels=learn_labels,
     )  # fmt: skip
     common: dict[str, Any] = {
         "batch": batch, "learning_rate": learning_rate, "ridge": ridge, "init_seed": init_seed,
@@ -94,7 +95,12 @@ def distill(
         case "dpkip":
             common |= private | {"epochs": epochs, "optimiser": optimiser, "clip": clip}
         case "decant":
-            common |= private | {"steps": steps, "valid_range": valid_range, "smoothness": smoothness}
+            common |= private | {
+                "steps": steps,
+                "project": project,
+                "valid_range": valid_range,
+                "smoothness": smoothness,
+            }
     settings = options.method_settings(method, features, per_class, preset, **common)
 
     from limbeck.privacy.plan import check_privacy

@@ -33,6 +33,7 @@ def measure(
     resize: source.Resize = False,
     batch: options.Batch = None,
     steps: options.Steps = None,
+    project: options.Project = None,
     learning_rate: options.LearningRate = None,
     clip_norm: options.ClipNorm = None,
     relation: options.Relation = "zero-out",
@@ -55,7 +56,7 @@ def measure(
     options.check_relation(relation)
     options.check_noise(noise)
     settings = options.method_settings(
-        "decant", features, 1, None, epsilon=epsilon, delta=delta, batch=batch, steps=steps,
+        "decant", features, 1, None, epsilon=epsilon, delta=delta, batch=batch, steps=steps, project=project,
         learning_rate=learning_rate, clip_norm=clip_norm, relation=relation, noise=noise, seed=seed, chunk=chunk,
     )  # fmt: skip
 

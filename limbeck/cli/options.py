@@ -22,6 +22,9 @@ Preset = Annotated[
 ]
 Batch = Annotated[str | None, typer.Option("--batch", help="Expected records a step, or full.")]
 Epochs = Annotated[float | None, typer.Option("--epochs", help="Passes over the data.")]
+Project = Annotated[
+    int | None, typer.Option("--project", help="Dimensions to project the features to, at random (decant).")
+]
 Steps = Annotated[int | None, typer.Option("--steps", help="Gradients asked for (decant).")]
 LearningRate = Annotated[float | None, typer.Option("--learning-rate", help="Step size.")]
 Clip = Annotated[str | None, typer.Option("--clip", help="Where gradients are clipped (dpkip): pixels or features.")]
@@ -68,6 +71,7 @@ OWNERS = {  # of options that not all methods have
     "optimiser": ("kip", "dpkip"),
     "clip": ("dpkip",),
     "steps": ("decant",),
+    "project": ("decant",),
     "valid_range": ("decant",),
     "smoothness": ("decant",),
 }

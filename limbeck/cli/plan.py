@@ -24,6 +24,7 @@ def plan(
     batch: options.Batch = None,
     epochs: options.Epochs = None,
     steps: options.Steps = None,
+    project: options.Project = None,
     learning_rate: options.LearningRate = None,
     clip: options.Clip = None,
     clip_norm: options.ClipNorm = None,
@@ -39,14 +40,14 @@ def plan(
     options.check_noise(noise)
     method, clip = options.resolved_method(
         method, features, preset=preset, epochs=epochs, optimiser=optimiser, clip=clip, clip_norm=clip_norm,
-        steps=steps,
+        steps=steps, project=project,
     )  # fmt: skip
     if method == "kip":
         raise RequestError("kip measures nothing under a plan; --method decant or dpkip is expected.")
     settings = options.method_settings(
         method, features, per_class, preset, epsilon=epsilon, delta=delta, batch=batch, epochs=epochs, steps=steps,
-        learning_rate=learning_rate, clip=clip, clip_norm=clip_norm, ridge=ridge, optimiser=optimiser, chunk=chunk,
-        relation=relation, noise=noise,
+        project=project, learning_rate=learning_rate, clip=clip, clip_norm=clip_norm, ridge=ridge, optimiser=optimiser,
+        chunk=chunk, relation=relation, noise=noise,
     )  # fmt: skip
     declared = source.declared(data, schema, tell=not as_json)
     n = n or source.public_count(data)

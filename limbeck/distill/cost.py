@@ -35,6 +35,8 @@ def expected_memory(model: DPKIP | Decant, n: int) -> int:
 
 def _width(model: DPKIP | Decant) -> int:
     """What is kept of a record: its features, or its pixels where only a kernel is known."""
+    if isinstance(model, Decant) and model.project is not None:
+        return model.project
     features = model.base_features() if isinstance(model, Decant) else features_for(model.features, model.schema)
     return features.dim if isinstance(features, FeatureMap) else int(np.prod(model.schema.shape))
 

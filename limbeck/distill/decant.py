@@ -11,7 +11,7 @@ from limbeck.data import ImageSchema
 from limbeck.distill.inducing import Progress, check_per_class, features_for, sampling_of
 from limbeck.distill.pouring import fit_signal, pouring_recipe
 from limbeck.errors import RequestError
-from limbeck.features import FeatureMap, Whitened
+from limbeck.features import FeatureMap, Projected, Whitened
 from limbeck.measure import Loss, Records, Session, WeightGradient
 from limbeck.measure.session import CHUNK
 from limbeck.privacy.accounting import Relation
@@ -62,6 +62,7 @@ class Decant:
     - `epsilon`, `delta`, `relation`: the guarantee. Keep delta well below 1 / n.
     - `per_class`: support images a class, in `fit`; a signal serves every size.
     - `features`: "scattering", which is whitened, or a finite map as it is. Its features have unit norm.
+    - `project`: dimensions to project the features to, at random and publicly; None keeps them all.
     - `steps`, `learning_rate` (by the formula when None), `logit_noise` (s), `momentum`, `loss` ("softmax" or
       "quadratic"), `clip_norm`: of the teacher.
     - `batch`: expected units a step, or "full".
@@ -94,6 +95,7 @@ class Decant:
     delta: float = 1e-5
     per_class: int = 10
     features: str | FeatureMap = "scattering"
+    project: int | None = None
     steps: int | None = None
     learning_rate: float | None = None
     logit_noise: float = 0.9
@@ -154,7 +156,7 @@ class Decant:
         return plan.calibrated(self.epsilon)
 
     def base_features(self) -> FeatureMap:
-        """The features before they are whitened; of the same dimension, and made at once."""
+        """The features before they are whitened and projected: made at once."""
         features = features_for(self.features, self.schema)
         if not isinstance(features, FeatureMap):
             raise RequestError(
@@ -164,8 +166,10 @@ class Decant:
         return features
 
     def resolved_features(self) -> FeatureMap:
-        base = self.base_features()
-        return Whitened.of(base) if isinstance(self.features, str) else base
+        features = self.base_features()
+        if isinstance(self.features, str):
+            features = Whitened.of(features)
+        return features if self.project is None else Projected.of(features, self.project)
 
     def signal_recipe(self, plan: Plan) -> dict[str, Any]:
         """Every hyper-parameter of the measurement; public."""

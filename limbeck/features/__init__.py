@@ -8,6 +8,7 @@ from limbeck.features.base import FeatureMap, Kernel, gram
 from limbeck.features.chunked import features_of
 from limbeck.features.dead_leaves import dead_leaves
 from limbeck.features.ntk import FCNTK
+from limbeck.features.projected import Projected
 from limbeck.features.scattering import Scattering
 from limbeck.features.whitened import Whitened
 
@@ -15,6 +16,7 @@ __all__ = [
     "FCNTK",
     "FeatureMap",
     "Kernel",
+    "Projected",
     "Scattering",
     "Whitened",
     "dead_leaves",
@@ -46,9 +48,11 @@ def from_config(config: dict[str, Any], shape: Sequence[int]) -> FeatureMap | Ke
     """The features whose `config()` this is, for examples of `shape`."""
     options = dict(config)
     name = options.pop("name", None)
-    if name == "whitened":
+    if name in ("whitened", "projected"):
         base = from_config(options["base"], shape)
         assert isinstance(base, FeatureMap)
+        if name == "projected":
+            return Projected.of(base, options["dim"], options["seed"])
         return Whitened.of(base, options["seed"])
     declared = options.pop("shape", None)
     if declared is not None and tuple(declared) != tuple(shape):

@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from limbeck.features import Scattering, Whitened, dead_leaves, features_of, from_config
+from limbeck.errors import RequestError
+from limbeck.features import Projected, Scattering, Whitened, dead_leaves, features_of, from_config
 
 SHAPE = (8, 8, 1)
 BASE = Scattering(SHAPE, L=4, groups=None)
@@ -41,3 +42,16 @@ def test_dead_leaves_fill_the_range_and_no_more(shape):
     assert x.shape == (50, *shape)
     assert np.abs(x).max() <= 1
     assert x.std() > 0.3
+
+
+def test_a_random_projection_keeps_inner_products_and_is_built_again_from_its_recipe():
+    φ = Whitened.of(Scattering((8, 8, 3), L=8, groups=None), 0)
+    ψ = Projected.of(φ, 600, 3)
+    x = jnp.asarray(dead_leaves(20, (8, 8, 3), 4))
+    error = np.asarray(ψ(x) @ ψ(x).T - φ(x) @ φ(x).T)
+    assert ψ(x).shape == (20, 600)
+    assert 0.3 / np.sqrt(600) < error[~np.eye(20, dtype=bool)].std() < 3 / np.sqrt(600)
+    np.testing.assert_allclose(np.linalg.norm(ψ(x), axis=1), 1, rtol=1e-5)
+    np.testing.assert_array_equal(from_config(ψ.config(), (8, 8, 3))(x), ψ(x))
+    with pytest.raises(RequestError, match="is possible here"):
+        Projected.of(φ, φ.dim)
