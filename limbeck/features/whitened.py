@@ -62,9 +62,12 @@ def _statistics(base: FeatureMap, seed: int) -> tuple[np.ndarray, np.ndarray, np
     φ = features_of(base, dead_leaves(IMAGES, tuple(base.config()["shape"]), seed)).astype(np.float64)
     μ = φ.mean(axis=0)
     φ -= μ
-    # The Gram matrix has the covariance's eigenvalues, and is the smaller of the two.
-    λ, U = np.linalg.eigh(φ @ φ.T / len(φ))
-    κ = λ.sum() / φ.shape[1]
+    n, F = φ.shape
+    if n < F:  # the Gram matrix has the covariance's eigenvalues, and is the smaller of the two
+        λ, U = np.linalg.eigh(φ @ φ.T / n)
+    else:
+        λ, U = np.linalg.eigh(φ.T @ φ / n)
+    κ = λ.sum() / F
     strong = np.flatnonzero(λ > 1e-3 * κ)[::-1][:RANK]
-    V = φ.T @ (U[:, strong] / np.sqrt(λ[strong] * len(φ)))
+    V = φ.T @ (U[:, strong] / np.sqrt(λ[strong] * n)) if n < F else U[:, strong]
     return μ.astype(np.float32), V.astype(np.float32), np.sqrt(κ / (λ[strong] + κ)).astype(np.float32)

@@ -9,6 +9,7 @@ import pytest
 import limbeck
 from limbeck.data import ImageSchema, entry, load
 from limbeck.distill import Decant, fit_signal
+from limbeck.distill import pouring as pouring_module
 from limbeck.distill.cost import check_memory, expected_memory, expected_seconds
 from limbeck.distill.pouring import Pouring, as_large_as_onehot, centred, poured, roughness
 from limbeck.errors import RequestError
@@ -20,6 +21,12 @@ from limbeck.release import Signal, examine, load_signal
 
 SCHEMA = entry("digits").schema
 PHI = Scattering((8, 8, 1), L=2, groups=None)
+
+
+@pytest.fixture(autouse=True)
+def short_fits(monkeypatch):
+    """A sixth of the steps will do for digits."""
+    monkeypatch.setattr(pouring_module, "default_steps", lambda m: 100)
 
 
 @pytest.fixture(scope="module")

@@ -5,12 +5,19 @@ import pytest
 
 import limbeck
 from limbeck.data import ImageSchema, entry, load
-from limbeck.distill import DPKIP, KIP, presets
+from limbeck.distill import DPKIP, KIP, Decant, presets
+from limbeck.distill import pouring as pouring_module
 from limbeck.distill.cost import check_memory, expected_memory
 from limbeck.errors import RequestError
 from limbeck.features import Scattering
 
 SCHEMA = entry("digits").schema
+
+
+@pytest.fixture(autouse=True)
+def short_fits(monkeypatch):
+    """A sixth of the steps will do for digits."""
+    monkeypatch.setattr(pouring_module, "default_steps", lambda m: 100)
 
 
 @pytest.fixture(scope="module")
@@ -27,10 +34,16 @@ def quick(**changes):
     return DPKIP(SCHEMA, **(settings | changes))
 
 
+PHI = Scattering((8, 8, 1), L=2, groups=None)
 METHODS = {
     "KIP": lambda: KIP(SCHEMA, per_class=1, features="fc-ntk", batch=256, epochs=40, learning_rate=0.03),
     "DPKIP": quick,
+    "DPKIP, clip in features": lambda: DPKIP(
+        SCHEMA, epsilon=5, delta=1e-4, per_class=1, features=PHI, clip="features", epochs=60
+    ),
+    "Decant": lambda: Decant(SCHEMA, epsilon=5, delta=1e-4, per_class=1, features=PHI),
 }
+LEARNS_LABELS = ("DPKIP, clip in features", "Decant")  # so its classes need not be balanced
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -39,8 +52,11 @@ def test_a_few_images_classify_real_digits(name, digits):
     model = METHODS[name]()
     X_s, y_s = model.fit_resample(X, y)
     assert X_s.shape == (10, 8, 8, 1)
-    assert sorted(y_s.tolist()) == list(range(10))
-    assert model.release_.classifier().score(X_test, y_test) > 0.75
+    if name in LEARNS_LABELS:
+        assert set(y_s.tolist()) <= set(range(10))
+    else:
+        assert sorted(y_s.tolist()) == list(range(10))
+    assert model.release_.classifier().score(X_test, y_test) > (0.6 if name in LEARNS_LABELS else 0.75)
     assert str(model.guarantee_) in ("no privacy guarantee", str(model.release_.guarantee))
 
 
@@ -48,7 +64,7 @@ def test_a_few_images_classify_real_digits(name, digits):
 def test_the_example_of_the_docs_runs(name, digits, tmp_path):
     X, y, _, _ = digits
     model = METHODS[name]()
-    model.epochs = 1
+    setattr(model, "steps" if name == "Decant" else "epochs", 1)
     model.fit_resample(X, y)
     model.release_.save(tmp_path / "release")
     assert not limbeck.verify(tmp_path / "release")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from limbeck.errors import RequestError
-from limbeck.features import Projected, Scattering, Whitened, dead_leaves, features_of, from_config
+from limbeck.features import Projected, Scattering, Whitened, dead_leaves, features_of, from_config, whitened
 
 SHAPE = (8, 8, 1)
 BASE = Scattering(SHAPE, L=4, groups=None)
@@ -55,3 +55,15 @@ def test_a_random_projection_keeps_inner_products_and_is_built_again_from_its_re
     np.testing.assert_array_equal(from_config(ψ.config(), (8, 8, 3))(x), ψ(x))
     with pytest.raises(RequestError, match="is possible here"):
         Projected.of(φ, φ.dim)
+
+
+def test_few_features_and_many_are_whitened_alike(monkeypatch):
+    """By the covariance or by the Gram matrix of the images, whichever is smaller: the same map."""
+    monkeypatch.setattr(whitened, "IMAGES", 90)  # fewer than BASE's 100 features
+    x, φ = jnp.asarray(dead_leaves(5, SHAPE, 3)), features_of(BASE, dead_leaves(90, SHAPE, 11)).astype(np.float64)
+    by_gram = Whitened.of(BASE, 11)
+    λ, U = np.linalg.eigh(np.cov(φ.T, bias=True))
+    κ = λ.mean()
+    M = U * np.sqrt(κ / (np.maximum(λ, 0) + κ)) @ U.T
+    z = (np.asarray(BASE(x), np.float64) - φ.mean(0)) @ M
+    np.testing.assert_allclose(by_gram(x), z / np.linalg.norm(z, axis=1, keepdims=True), atol=2e-3)
