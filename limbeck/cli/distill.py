@@ -55,6 +55,8 @@ def distill(
     init_seed: options.InitSeed = None,
     seed: options.Seed = None,
     chunk: options.Chunk = None,
+    cache: options.Cache = "auto",
+    precision: options.Precision = "float32",
     dataset: options.Dataset = None,
     ledger: options.Ledger = None,
     no_ledger: options.NoLedger = False,
@@ -103,10 +105,12 @@ def distill(
             }
     settings = options.method_settings(method, features, per_class, preset, **common)
 
+    from limbeck.measure.store import check_choice
     from limbeck.privacy.plan import check_privacy
     from limbeck.release.sealed import check_free
 
     check_privacy(epsilon, delta)
+    keeping = check_choice(cache, precision)
     check_free(out, force)
     key = signing_key(sign) if sign else None
     declared = source.declared(data, schema, tell=not as_json)
@@ -119,7 +123,7 @@ def distill(
         release = _kip(declared, read, settings, out, force, resume, key)
     else:
         charge = Charge.of(data, dataset, ledger, no_ledger)
-        to = Destination(out, force, resume, as_json, key)
+        to = Destination(out, force, resume, as_json, key, keeping)
         release = _private(method, declared, read, settings, charge, n or source.public_count(data), to)
     if as_json:
         print(json.dumps({"out": str(out), "records": len(release), "guarantee": str(release.guarantee)}))

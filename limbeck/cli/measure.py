@@ -40,6 +40,8 @@ def measure(
     noise: options.Noise = "normal",
     seed: options.Seed = None,
     chunk: options.Chunk = None,
+    cache: options.Cache = "auto",
+    precision: options.Precision = "float32",
     dataset: options.Dataset = None,
     ledger: options.Ledger = None,
     no_ledger: options.NoLedger = False,
@@ -60,10 +62,12 @@ def measure(
         learning_rate=learning_rate, clip_norm=clip_norm, relation=relation, noise=noise, seed=seed, chunk=chunk,
     )  # fmt: skip
 
+    from limbeck.measure.store import check_choice
     from limbeck.privacy.plan import check_privacy
     from limbeck.release.sealed import check_free
 
     check_privacy(epsilon, delta)
+    keeping = check_choice(cache, precision)
     check_free(out, force)
     key = signing_key(sign) if sign else None
     declared = source.declared(data, schema, tell=not as_json)
@@ -86,7 +90,7 @@ def measure(
         read,
         charge,
         n or source.public_count(data),
-        Destination(out, force, resume, as_json, key),
+        Destination(out, force, resume, as_json, key, keeping),
         recipe=model.signal_recipe,
         produce=produce,
     )

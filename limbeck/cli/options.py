@@ -48,6 +48,13 @@ Seed = Annotated[
 ]
 Chunk = Annotated[int | None, typer.Option("--chunk", help="Records computed at a time: sets the memory.")]
 
+Cache = Annotated[
+    str,
+    typer.Option(
+        "--cache", help="Where features are kept: memory, disk (a file without a name), or auto, by their size."
+    ),
+]
+Precision = Annotated[str, typer.Option("--precision", help="Of kept features: float32, or float16, half the room.")]
 Ledger = Annotated[
     str | None,
     typer.Option("--ledger", help="The budget ledger: a path or postgresql://...; LIMBECK_LEDGER by default."),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from limbeck.distill import DPKIP, Decant
     from limbeck.measure import Records
+    from limbeck.measure.store import Keeping
     from limbeck.privacy.journal import Journal
     from limbeck.privacy.plan import Plan
 
@@ -30,13 +31,14 @@ Product = TypeVar("Product", Release, Signal)
 
 @dataclass(frozen=True)
 class Destination:
-    """Where the result goes, and how the run is begun."""
+    """Where the result goes, how the run is begun, and how features are kept meanwhile."""
 
     out: Path
     force: bool
     resume: bool
     quiet: bool
     key: "Ed25519PrivateKey | None"
+    keeping: "Keeping"
 
 
 def private_run(
@@ -63,11 +65,11 @@ def private_run(
     if fresh:
         terms = {"epsilon": model.epsilon, "delta": model.delta, "relation": model.relation}
         fresh.check_request(terms, schema.unit)
-    plan = _planned(model, n, fresh, to.quiet) if n else None
+    plan = _planned(model, n, fresh, to) if n else None
     images = read()
-    records = Records(schema, images.x, images.y, images.units)
+    records = Records(schema, images.x, images.y, images.units, **to.keeping)
     if plan is None:
-        plan = _planned(model, records.n, fresh, to.quiet)
+        plan = _planned(model, records.n, fresh, to)
     if records.n != plan.n:
         raise RequestError(
             f"the data holds {records.n} {schema.unit}s, and the plan is for {plan.n}: noise and sampling depend on "
@@ -110,14 +112,14 @@ def private_run(
     return product
 
 
-def _planned(model: "DPKIP | Decant", n: int, charge: Charge | None, quiet: bool) -> "Plan":
+def _planned(model: "DPKIP | Decant", n: int, charge: Charge | None, to: Destination) -> "Plan":
     from limbeck.distill.cost import check_memory
 
-    check_memory(model, n)
+    check_memory(model, n, **to.keeping)
     warn_delta(model.delta, n)
     with progress("planning"):
         plan = model.plan(n)
-    if not quiet:
+    if not to.quiet:
         output.print(summary(plan))
     if charge:
         charge.check(plan)

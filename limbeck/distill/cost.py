@@ -17,7 +17,7 @@ from limbeck.errors import RequestError
 from limbeck.features import FeatureMap, Kernel
 from limbeck.features.parallel import WORKERS
 from limbeck.measure import Records, Session, WeightGradient
-from limbeck.measure.store import check_space, is_in_file, physical_memory, store_bytes
+from limbeck.measure.store import Cache, Precision, check_space, is_in_file, physical_memory, store_bytes
 from limbeck.privacy.plan import FullBatch, Plan
 
 OVERHEAD = 600 * 2**20  # the interpreter, JAX and its compiled code
@@ -25,10 +25,10 @@ ACTIVATIONS = 64  # numbers that differentiating a feature map keeps, about, for
 RAW = 1  # bytes of a pixel as it is given: most images are of bytes. One that is mapped from a file takes none
 
 
-def expected_memory(model: DPKIP | Decant, n: int) -> int:
+def expected_memory(model: DPKIP | Decant, n: int, cache: Cache = "auto", precision: Precision = "float32") -> int:
     """Bytes at the peak: records as given, their features unless they are kept in a file, and what a step takes."""
     D, F = int(np.prod(model.schema.shape)), _width(model)
-    kept = 0 if is_in_file(n, F) else store_bytes(n, F)
+    kept = 0 if is_in_file(n, F, cache, precision) else store_bytes(n, F, precision)
     working = _decant_numbers(model, D, F) if isinstance(model, Decant) else _dpkip_numbers(model, D, F)
     return OVERHEAD + RAW * n * D + kept + 4 * working
 
@@ -57,11 +57,11 @@ def _decant_numbers(model: Decant, D: int, F: int) -> int:
     return max(measuring, fitting)
 
 
-def check_memory(model: DPKIP | Decant, n: int) -> None:
+def check_memory(model: DPKIP | Decant, n: int, cache: Cache = "auto", precision: Precision = "float32") -> None:
     """Refuse what cannot fit, in memory or on the disk where features may have to go, before anything is computed."""
-    if is_in_file(n, F := _width(model)):
-        check_space(store_bytes(n, F))
-    needed, there = expected_memory(model, n), physical_memory()
+    if is_in_file(n, F := _width(model), cache, precision):
+        check_space(store_bytes(n, F, precision))
+    needed, there = expected_memory(model, n, cache, precision), physical_memory()
     if needed > there:
         raise RequestError(
             f"{model.per_class} images a class ask for about {needed / 2**30:.1f} GiB, and this machine has "

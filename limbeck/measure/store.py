@@ -10,7 +10,7 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypedDict, cast, get_args
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -24,10 +24,18 @@ Precision = Literal["float32", "float16"]
 SHARE = 1 / 2  # of the machine's memory, that features may take
 
 
-def check_choice(cache: str, precision: str) -> None:
+class Keeping(TypedDict):
+    """How features are kept: the two choices of `Records`."""
+
+    cache: Cache
+    precision: Precision
+
+
+def check_choice(cache: str, precision: str) -> Keeping:
     for name, given, known in (("cache", cache, Cache), ("precision", precision, Precision)):
         if given not in get_args(known):
             raise RequestError(f"{name} is {given!r}; one of {', '.join(get_args(known))} is expected")
+    return cast(Keeping, {"cache": cache, "precision": precision})
 
 
 def store_bytes(n: int, d: int, precision: Precision = "float32") -> int:
