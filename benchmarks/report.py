@@ -62,7 +62,7 @@ UTILITY = """
 ## DP-KIP, clip in pixels: the paper's method under the honest protocol
 
     python benchmarks/utility.py --data-dir DATA --settings preset pixels --features fc-ntk --per-class 1 --epochs 10
-    python benchmarks/utility.py --data-dir DATA --settings preset --per-class 1 --epochs 10 --convnet
+    python benchmarks/utility.py --data-dir DATA --settings preset --per-class 1 --epochs 10
     python benchmarks/utility.py --data-dir DATA --settings pixels --per-class 1 --epochs 2
 
 The published figures used settings tuned per dataset, epsilon and size on test data, normalisation by the data's own

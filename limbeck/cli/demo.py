@@ -26,7 +26,7 @@ def demo(
     force: Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
 ) -> None:
-    """Distil scikit-learn's handwritten digits, with and without privacy, and compare. About a minute."""
+    """Distil scikit-learn's handwritten digits, with and without privacy, and compare. A minute or two."""
     check_free(out, force)
     from limbeck.data import entry, load
     from limbeck.distill import KIP, Decant
