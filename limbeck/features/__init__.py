@@ -53,7 +53,10 @@ def from_config(config: dict[str, Any], shape: Sequence[int]) -> FeatureMap | Ke
         assert isinstance(base, FeatureMap)
         if name == "projected":
             return Projected.of(base, options["dim"], options["seed"])
-        return Whitened.of(base, options["seed"])
+        whitened = Whitened.of(base, options["seed"])
+        if whitened.config() != config:
+            raise RequestError("these features were whitened in a way that this version of limbeck does not know")
+        return whitened
     declared = options.pop("shape", None)
     if declared is not None and tuple(declared) != tuple(shape):
         raise RequestError(f"these features are of examples of shape {tuple(declared)}; the data's is {tuple(shape)}")

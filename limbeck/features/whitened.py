@@ -54,7 +54,8 @@ class Whitened(FeatureMap):
         return unit_norm(φ + ((φ @ self.directions) * (self.shrink - 1)) @ self.directions.T)
 
     def config(self) -> dict[str, Any]:
-        return {"name": "whitened", "seed": self.seed, "base": self.base.config()}
+        by = {"images": "dead leaves", "number": IMAGES, "rank": RANK, "seed": self.seed}
+        return {"name": "whitened", **by, "base": self.base.config()}
 
 
 @lru_cache(maxsize=4)

@@ -36,6 +36,12 @@ def test_it_is_a_function_of_its_public_seed():
     assert not np.array_equal(a(x), c(x))
 
 
+def test_features_whitened_otherwise_are_refused_and_not_taken_for_these():
+    config = Whitened.of(BASE, 1).config()
+    with pytest.raises(RequestError, match="whitened in a way"):
+        from_config(config | {"rank": 7}, SHAPE)
+
+
 @pytest.mark.parametrize("shape", [(8, 8, 1), (9, 7, 3)])
 def test_dead_leaves_fill_the_range_and_no_more(shape):
     x = dead_leaves(50, shape, 0)
