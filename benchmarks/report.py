@@ -37,7 +37,7 @@ RECIPE = """
     python benchmarks/utility.py --data-dir DATA --dataset fashion_mnist mnist cifar10 --repeats {repeats}
 
 What `limbeck distill` does by default, Decant, one recipe for all datasets; it was chosen on a split of Fashion-MNIST's
-training set (below), then frozen. delta 1e-5, PLD accounting, images of whole numbers within the declared range, {cpu},
+training set, then frozen. delta 1e-5, PLD accounting, images of whole numbers within the declared range, {cpu},
 {cores} cores, {dates}. Kernel ridge regression on the release, test split, mean and standard deviation over repeats,
 each with a signal and noise of its own that serve its three sizes. A ConvNet is trained on one repeat's release;
 the support is made for kernel ridge regression, and networks do not learn from it. The published figures were tuned on

@@ -61,7 +61,7 @@ class DPKIP:
     - `clip`: where gradients are clipped. "pixels": in the support's pixels, the paper's Algorithm 1. "features": in
       the weights W(X_s, Y_s) of the ridge regression, with a softmax loss, pulled back to images and labels: one
       matrix product and one backward pass a step (`inducing.AtWeights`); needs a finite feature map, which is
-      whitened by public noise if it is given by name.
+      whitened by made-up images if it is given by name.
     - `clip_norm`: C, in pixels for the loss with its 1/2 and summed over classes.
     - `batch`: expected units a step, or "full". `epochs`: passes over the data, batch / n of one a step.
     - `learning_rate`, `optimiser`, `ridge` (lam): in pixels, as in the paper's tables 11 to 14, which `presets` gives
