@@ -3,7 +3,7 @@
 from limbeck.data.encoding import centred_onehot
 from limbeck.evaluate.accuracy import accuracy, probabilities
 from limbeck.evaluate.classifier import KRRClassifier
-from limbeck.evaluate.convnet import ConvNet, convnet_accuracies, convnet_predict, train_convnet
+from limbeck.evaluate.convnet import convnet_accuracies, convnet_predict, train_convnet
 from limbeck.evaluate.krr import FullKRR, Regression, krr_fit, krr_full, krr_predict, krr_regression
 from limbeck.evaluate.scores import (
     Scores,
@@ -14,7 +14,6 @@ from limbeck.evaluate.scores import (
 )
 
 __all__ = [
-    "ConvNet",
     "FullKRR",
     "KRRClassifier",
     "Regression",

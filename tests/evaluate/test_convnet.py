@@ -6,14 +6,15 @@ from jax import lax
 
 from limbeck.errors import RequestError
 from limbeck.evaluate import (
-    ConvNet,
     centred_onehot,
     convnet_accuracies,
     convnet_predict,
     random_subset,
     train_convnet,
 )
-from limbeck.evaluate.convnet import average_pool, conv3x3, instance_norm, label_probabilities
+from limbeck.evaluate.convnet import label_probabilities
+from limbeck.networks import ConvNet
+from limbeck.networks.layers import average_pool, conv3x3, convolution, instance_norm
 
 
 def normal(*shape):
@@ -48,6 +49,7 @@ def test_convolution_is_xlas(channels):
     x, kernel = normal(2, 7, 6, channels), normal(3, 3, channels, 4)
     expected = lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
     np.testing.assert_allclose(conv3x3(jnp.asarray(x), jnp.asarray(kernel)), expected, atol=1e-5)
+    np.testing.assert_allclose(convolution(jnp.asarray(x), jnp.asarray(kernel)), expected, atol=1e-5)
 
 
 def test_instance_norm_is_the_formula():
