@@ -84,13 +84,13 @@ class Dataset:
         assert not problems, problems
         features = from_config(release.recipe["features"], self.schema.shape)
         scores = evaluate_support(
-            release.encoded, release.soft, features, release.recipe["ridge"], *self.test, convnet=bool(convnet),
-            seeds=convnet,
+            release.encoded, release.soft, features, release.recipe["ridge"], *self.test,
+            networks=("convnet",) if convnet else (), seeds=convnet,
         )  # fmt: skip
         assert release.plan is not None
         (measured,) = release.plan.measurements
         return {
-            "krr": scores.krr, "convnet": list(scores.convnet), "guarantee": str(release.guarantee),
+            "krr": scores.krr, "convnet": list(scores.networks.get("convnet", ())), "guarantee": str(release.guarantee),
             "seconds": seconds, "peak_GB": peak_memory(), "steps": measured.steps, "sigma": measured.sigma,
             "machine": facts(), "recipe": release.recipe,
         }  # fmt: skip

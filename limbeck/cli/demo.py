@@ -113,7 +113,7 @@ def _plot(path: Path, rows: dict) -> None:
     private = [rows[f"Decant, epsilon {e:g}"] for e in epsilons]
     axis.plot(epsilons, [100 * s.krr for s in private], "o-", label="Decant, KRR")
     axis.errorbar(
-        epsilons, [100 * s.convnet_mean for s in private], [100 * s.convnet_sd for s in private],
+        epsilons, [100 * s.network_mean["convnet"] for s in private], [100 * s.network_sd["convnet"] for s in private],
         fmt="s--", capsize=3, label="Decant, ConvNet",
     )  # fmt: skip
     axis.axhline(100 * rows["KIP"].krr, color="tab:red", label="KIP, KRR (no privacy)")

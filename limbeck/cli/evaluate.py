@@ -2,15 +2,17 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import numpy as np
 import typer
 
 from limbeck.cli import app, source
+from limbeck.cli.kept import KeptAccuracies
 from limbeck.cli.run import work_folder
 from limbeck.cli.terminal import errors, output, progress
 from limbeck.data import Images, ImageSchema
+from limbeck.errors import RequestError
 from limbeck.files import private_folder, write_private
 
 
@@ -26,21 +28,38 @@ def evaluate(
         bool,
         typer.Option("--public", help="Declare the test and reference records public: scores may be shared."),
     ] = False,
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="ConvNets to train.")] = 3,
-    convnet: Annotated[bool, typer.Option(help="Train ConvNets on the release.")] = True,
+    networks: Annotated[
+        str, typer.Option("--networks", metavar="NAMES", help="Networks to train, separated by commas, or none.")
+    ] = "convnet,mlp,lenet,resnet",
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Times each network is trained.")] = 3,
+    train_on: Annotated[
+        str, typer.Option("--train-on", help="What the release's labels tell networks: hard (classes) or soft.")
+    ] = "hard",
+    full: Annotated[
+        bool,
+        typer.Option("--full", help="Train networks on all reference records too: slow, kept for later calls."),
+    ] = False,
     data_dir: source.DataDir = None,
     labels: source.Labels = None,
     resize: source.Resize = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Kernel ridge regression and ConvNets trained on the release, tested on real records.
+    """Kernel ridge regression and networks trained on the release, tested on real records.
 
     The scores are computed from real records without noise, so they are private unless you declare those public.
     """
     from limbeck.evaluate import evaluate_support, full_set_scores, random_subset_scores
+    from limbeck.evaluate.training import Labels
     from limbeck.features import from_config
     from limbeck.release import load
 
+    names = chosen_networks(networks)
+    if train_on not in ("hard", "soft"):
+        raise RequestError(f"--train-on is {train_on!r}; hard or soft is expected.")
+    if full and reference is None:
+        raise RequestError("--full trains on the real training records, and none are given: add --reference DATA.")
+    if full and not names:
+        raise RequestError(f"--full trains networks, and --networks is {networks!r}: name some, or leave --full out.")
     loaded = load(release)
     schema, ridge = loaded.schema, loaded.recipe["ridge"]
     features = from_config(loaded.recipe["features"], schema.shape)
@@ -49,19 +68,22 @@ def evaluate(
     rows = {}
     with progress("evaluating the release") as report:
         rows["release"] = evaluate_support(
-            loaded.encoded, loaded.soft, features, ridge, x_test, c_test, seeds=seeds, convnet=convnet,
-            progress=report,
+            loaded.encoded, loaded.soft, features, ridge, x_test, c_test, networks=names, seeds=seeds,
+            labels=cast(Labels, train_on), progress=report,
         )  # fmt: skip
     if reference is not None:
         x, c = _encoded(source.records(reference, schema, split="train", **where), schema)
         per_class, classes = loaded.recipe["per_class"], len(schema.classes)
         with progress("random real subset") as report:
             rows["random real subset"] = random_subset_scores(
-                x, c, per_class, classes, features, ridge, x_test, c_test, seeds=seeds, convnet=convnet,
+                x, c, per_class, classes, features, ridge, x_test, c_test, networks=names, seeds=seeds,
                 progress=report,
             )  # fmt: skip
         with progress("full training set") as report:
-            rows["full training set"] = full_set_scores(x, c, classes, features, ridge, x_test, c_test, progress=report)
+            scores = full_set_scores(x, c, classes, features, ridge, x_test, c_test, progress=report)
+        kept = KeptAccuracies(release, (reference, x, c), (test, x_test, c_test))
+        trained = {name: kept.found(name, classes, seeds, train=full) for name in names}
+        rows["full training set"] = scores.model_copy(update={"networks": {n: a for n, a in trained.items() if a}})
     saved = save_scores(release, rows, str(loaded.guarantee), public)
     if as_json:
         print(saved.read_text())
@@ -83,6 +105,18 @@ def _encoded(real: Images, schema: ImageSchema) -> tuple[np.ndarray, np.ndarray]
     return schema.encode(real.x.reveal(), real.y.reveal())
 
 
+def chosen_networks(text: str) -> tuple[str, ...]:
+    """Names of networks, separated by commas; none of them for "none"."""
+    from limbeck.networks import NETWORKS
+
+    if text == "none":
+        return ()
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+    if not set(names) <= set(NETWORKS):
+        raise RequestError(f"--networks is {text!r}; some of {','.join(NETWORKS)}, or none, is expected.")
+    return names
+
+
 def save_scores(release: Path, rows: dict, guarantee: str, public: bool) -> Path:
     """Into the work folder beside the release, never into it: private unless declared public."""
     path = private_folder(work_folder(release.resolve())) / ("scores.json" if public else "scores.private.json")
@@ -93,19 +127,27 @@ def save_scores(release: Path, rows: dict, guarantee: str, public: bool) -> Path
 
 
 def score_table(rows: dict, guarantees: dict[str, str]):
-    """Scores as a table, a row a set."""
+    """Scores as a table: a row a set, a column a network."""
     from rich.table import Table
 
-    table = Table("set", "records", "KRR accuracy", "ConvNet accuracy", "guarantee")
+    from limbeck.networks import NETWORKS
+
+    trained = [name for name in NETWORKS if any(name in scores.networks for scores in rows.values())]
+    headings = [f"{NETWORKS[name].__name__} accuracy" for name in trained]
+    table = Table("set", "records", "KRR accuracy", *headings, "guarantee")
     for name, scores in rows.items():
-        network = "-"
-        if scores.convnet:
-            spread = f" ± {100 * scores.convnet_sd:.1f}" if scores.convnet_sd is not None else ""
-            network = f"{100 * scores.convnet_mean:.1f}{spread}"
         size = (
             f"{scores.records}"
             if scores.records == scores.available or "full" not in name
             else (f"{scores.records} of {scores.available}")
         )
-        table.add_row(name, size, f"{100 * scores.krr:.1f}", network, guarantees.get(name, "real records"))
+        found = [_mean_and_spread(scores, network) for network in trained]
+        table.add_row(name, size, f"{100 * scores.krr:.1f}", *found, guarantees.get(name, "real records"))
     return table
+
+
+def _mean_and_spread(scores: Any, network: str) -> str:
+    if network not in scores.networks:
+        return "-"
+    spread = scores.network_sd[network]
+    return f"{100 * scores.network_mean[network]:.1f}" + (f" ± {100 * spread:.1f}" if spread is not None else "")

@@ -1,6 +1,7 @@
 """What a set is worth: scores of a distilled set, and of the real sets that it is held against."""
 
 import statistics
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,12 @@ from pydantic import BaseModel, ConfigDict, computed_field
 from limbeck.data.encoding import centred_onehot
 from limbeck.errors import RequestError
 from limbeck.evaluate.accuracy import Progress, accuracy, part_of
-from limbeck.evaluate.convnet import BATCH, STEPS, Labels, convnet_accuracies
 from limbeck.evaluate.krr import krr_fit, krr_full, krr_predict
+from limbeck.evaluate.training import STEPS, Labels, network_accuracies, passes
 from limbeck.features import FeatureMap, Kernel
+
+FULL_STEPS = 2000  # at most, of networks on a whole training set
+FULL_BATCH = 64
 
 
 class Scores(BaseModel):
@@ -25,7 +29,7 @@ class Scores(BaseModel):
     - `test_records`: how many they were scored on, null records left out.
     - `features`, `ridge`: what the kernel ridge regression used.
     - `krr`: its accuracy.
-    - `convnet`: accuracies of ConvNets, one a seed; empty if none was trained.
+    - `networks`: accuracies of networks, one a seed, by their names; empty if none was trained.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -36,19 +40,19 @@ class Scores(BaseModel):
     features: dict[str, Any]
     ridge: float
     krr: float
-    convnet: tuple[float, ...] = ()
+    networks: dict[str, tuple[float, ...]] = {}
 
     @computed_field  # type: ignore[prop-decorator]
     @property
-    def convnet_mean(self) -> float | None:
-        """Mean over the seeds."""
-        return statistics.fmean(self.convnet) if self.convnet else None
+    def network_mean(self) -> dict[str, float]:
+        """Mean over the seeds, by network."""
+        return {name: statistics.fmean(found) for name, found in self.networks.items()}
 
     @computed_field  # type: ignore[prop-decorator]
     @property
-    def convnet_sd(self) -> float | None:
-        """Sample standard deviation over the seeds; None below two."""
-        return statistics.stdev(self.convnet) if len(self.convnet) > 1 else None
+    def network_sd(self) -> dict[str, float | None]:
+        """Sample standard deviation over the seeds, by network; None below two."""
+        return {name: statistics.stdev(found) if len(found) > 1 else None for name, found in self.networks.items()}
 
 
 def evaluate_support(
@@ -59,31 +63,33 @@ def evaluate_support(
     x_test: Float[np.ndarray, "n H W C"],
     c_test: Int[np.ndarray, " n"],
     *,
+    networks: Sequence[str] = ("convnet",),
     seeds: int = 3,
-    convnet: bool = True,
     labels: Labels = "hard",
     steps: int = STEPS,
+    augment: bool = False,
     progress: Progress | None = None,
 ) -> Scores:
-    """Kernel ridge regression and ConvNets trained on a support set, scored on test records.
+    """Kernel ridge regression and networks trained on a support set, scored on test records.
 
     **Arguments:**
 
     - `x_s`, `y_s`: encoded images and centred labels.
     - `features`, `ridge`: of the regression that the set was distilled for.
     - `x_test`, `c_test`: encoded test images and class indices; null records (-1) do not count.
-    - `seeds`, `labels`, `steps`: of the ConvNets; `convnet=False` trains none.
+    - `networks`: names from `limbeck.networks.NETWORKS`; none are trained if it is empty.
+    - `seeds`, `labels`, `steps`, `augment`: of the networks, as in `train_network`.
     - `progress`: called with (done, total), about proportional to time.
     """
     x_test, c_test = x_test[c_test >= 0], c_test[c_test >= 0]
-    networks = seeds * (3 * steps * min(BATCH, len(x_s)) + len(x_test)) if convnet else 0
-    total = len(x_test) + networks
+    each = passes(len(x_s), len(x_test), seeds, steps)
+    total = len(x_test) + len(networks) * each
     alpha = krr_fit(features, x_s, y_s, ridge)
     f = krr_predict(features, x_s, alpha, x_test, progress=part_of(progress, 0, len(x_test), total))
     krr = accuracy(f.argmax(1), c_test)
-    accuracies: list[float] = []
-    if convnet:
-        accuracies = convnet_accuracies(
+    found = {
+        name: network_accuracies(
+            name,
             x_s,
             y_s,
             x_test,
@@ -91,8 +97,11 @@ def evaluate_support(
             seeds=seeds,
             labels=labels,
             steps=steps,
-            progress=part_of(progress, len(x_test), networks, total),
+            augment=augment,
+            progress=part_of(progress, len(x_test) + i * each, each, total),
         )
+        for i, name in enumerate(networks)
+    }
     return Scores(
         records=len(x_s),
         available=len(x_s),
@@ -100,7 +109,7 @@ def evaluate_support(
         features=features.config(),
         ridge=ridge,
         krr=krr,
-        convnet=tuple(accuracies),
+        networks=found,
     )
 
 
@@ -126,8 +135,8 @@ def random_subset_scores(
     c_test: Int[np.ndarray, " n"],
     *,
     subset_seed: int = 0,
+    networks: Sequence[str] = ("convnet",),
     seeds: int = 3,
-    convnet: bool = True,
     steps: int = STEPS,
     progress: Progress | None = None,
 ) -> Scores:
@@ -143,8 +152,8 @@ def random_subset_scores(
         ridge,
         x_test,
         c_test,
+        networks=networks,
         seeds=seeds,
-        convnet=convnet,
         steps=steps,
         progress=progress,
     )
@@ -179,3 +188,27 @@ def full_set_scores(
         ridge=ridge,
         krr=accuracy(f.argmax(1), c_test),
     )
+
+
+def full_network_accuracies(
+    name: str,
+    x: Float[np.ndarray, "N H W C"],
+    c: Int[np.ndarray, " N"],
+    classes: int,
+    x_test: Float[np.ndarray, "n H W C"],
+    c_test: Int[np.ndarray, " n"],
+    *,
+    seeds: int = 3,
+    progress: Progress | None = None,
+) -> tuple[float, ...]:
+    """Accuracies of a network trained on the whole training set: what the records themselves would give."""
+    x, c = x[c >= 0], c[c >= 0]
+    x_test, c_test = x_test[c_test >= 0], c_test[c_test >= 0]
+    steps = full_steps(len(x))
+    y = centred_onehot(c, classes)
+    return network_accuracies(name, x, y, x_test, c_test, seeds=seeds, steps=steps, batch=FULL_BATCH, progress=progress)
+
+
+def full_steps(records: int) -> int:
+    """As many steps as ten passes over the records take, within what a set of ten images a class gets and a limit."""
+    return min(FULL_STEPS, max(STEPS, 10 * records // FULL_BATCH))

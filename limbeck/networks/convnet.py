@@ -4,35 +4,34 @@ Blocks of [3x3 convolution, instance norm, ReLU, 2x2 average pooling], then a li
 the default of the field since Zhao et al. 2021).
 """
 
-from collections.abc import Callable
-
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from limbeck.errors import RequestError
-from limbeck.networks.layers import average_pool, conv3x3, instance_norm, uniform
-
-Convolution = Callable[[Array, Array], Array]
+from limbeck.networks.layers import (
+    Convolution,
+    Linear,
+    NormedConvolution,
+    average_pool,
+    check_pixels,
+    flattened,
+    patch_convolution,
+)
 
 
 class Block(eqx.Module):
-    """Convolution (no bias: the norm would remove it), affine instance norm, ReLU, pooling."""
+    """Convolution, instance norm, ReLU, pooling."""
 
-    kernel: Float[Array, "3 3 C width"]
-    scale: Float[Array, " width"]
-    shift: Float[Array, " width"]
+    normed: NormedConvolution
 
     def __init__(self, channels: int, width: int, *, rng: np.random.Generator):
-        self.kernel = uniform(rng, (3, 3, channels, width), fan_in=9 * channels)
-        self.scale = jnp.ones(width)
-        self.shift = jnp.zeros(width)
+        self.normed = NormedConvolution(channels, width, rng=rng)
 
-    def __call__(self, x: Float[Array, "b H W C"], convolve: Convolution = conv3x3) -> Float[Array, "b H2 W2 width"]:
-        normalised = instance_norm(convolve(x, self.kernel))
-        return average_pool(jax.nn.relu(normalised * self.scale + self.shift))
+    def __call__(
+        self, x: Float[Array, "b H W C"], convolve: Convolution = patch_convolution
+    ) -> Float[Array, "b H2 W2 width"]:
+        return average_pool(jax.nn.relu(self.normed(x, convolve)))
 
 
 def blocks_of(
@@ -42,9 +41,8 @@ def blocks_of(
 
     There are fewer blocks when the image runs out of pixels first: an instance norm over one pixel is zero.
     """
+    check_pixels("ConvNet", shape)
     H, W, C = shape
-    if min(H, W) < 2:
-        raise RequestError(f"a ConvNet needs images of at least 2 x 2 pixels, and these are {H} x {W}")
     blocks: list[Block] = []
     while len(blocks) < depth and min(H, W) >= 2:
         blocks.append(Block(C, width, rng=rng))
@@ -56,8 +54,7 @@ class ConvNet(eqx.Module):
     """`depth` blocks of `width` filters and a linear readout, on images of any (H, W, C)."""
 
     blocks: tuple[Block, ...]
-    readout: Float[Array, "flat classes"]
-    bias: Float[Array, " classes"]
+    readout: Linear
 
     def __init__(
         self,
@@ -69,10 +66,9 @@ class ConvNet(eqx.Module):
         rng: np.random.Generator,
     ):
         self.blocks, flat = blocks_of(shape, width, depth, rng)
-        self.readout = uniform(rng, (flat, classes), fan_in=flat)
-        self.bias = jnp.zeros(classes)
+        self.readout = Linear(flat, classes, rng=rng)
 
     def __call__(self, x: Float[Array, "b H W C"]) -> Float[Array, "b classes"]:
         for block in self.blocks:
             x = block(x)
-        return x.reshape(len(x), -1) @ self.readout + self.bias
+        return self.readout(flattened(x))

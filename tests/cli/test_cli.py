@@ -24,7 +24,7 @@ def test_distill_verify_evaluate_predict(limbeck, small, distilled):
     assert checked.code == 0
     assert "consistent, not authenticated" in checked.out
 
-    scored = limbeck("evaluate", distilled, "--test", small / "small.npz", "--no-convnet", "--json")
+    scored = limbeck("evaluate", distilled, "--test", small / "small.npz", "--networks", "none", "--json")
     assert scored.code == 0, scored.text
     assert 0 <= json.loads(scored.out)["rows"]["release"]["krr"] <= 1
     private = small / "out.work" / "scores.private.json"
@@ -42,11 +42,68 @@ def test_distill_verify_evaluate_predict(limbeck, small, distilled):
 
 def test_evaluate_with_a_reference_and_public_data(limbeck, small, distilled):
     data = small / "small.npz"
-    scored = limbeck("evaluate", distilled, "--test", data, "--reference", data, "--public", "--no-convnet")
+    scored = limbeck("evaluate", distilled, "--test", data, "--reference", data, "--public", "--networks", "none")
     assert scored.code == 0, scored.text
     for row in ("release", "random real subset", "full training set"):
         assert row in scored.out
     assert (small / "out.work" / "scores.json").exists()
+
+
+def test_evaluate_has_a_column_for_each_network(limbeck, small, distilled):
+    arguments = ("evaluate", distilled, "--test", small / "small.npz", "--networks", "mlp, lenet", "--seeds", 2)
+    scored = limbeck(*arguments, "--train-on", "soft")
+    assert scored.code == 0, scored.text
+    assert "MLP accuracy" in scored.out
+    assert "LeNet accuracy" in scored.out
+    assert "ConvNet" not in scored.out
+    kept = json.loads((small / "out.work" / "scores.private.json").read_text())["rows"]["release"]
+    assert {name: len(found) for name, found in kept["networks"].items()} == {"mlp": 2, "lenet": 2}
+    assert kept["network_mean"]["mlp"] == pytest.approx(np.mean(kept["networks"]["mlp"]))
+
+
+def test_networks_on_the_full_set_are_trained_once_and_shown_again(limbeck, small, distilled):
+    data, path = small / "small.npz", small / "out.work" / "full.private.json"
+
+    def full_row(*options):
+        base = ("evaluate", distilled, "--test", data, "--reference", data, "--networks", "mlp", "--seeds", 1, "--json")
+        scored = limbeck(*base, *options)
+        assert scored.code == 0, scored.text
+        return json.loads(scored.out)["rows"]["full training set"]["networks"]
+
+    assert full_row() == {}
+    assert not path.exists()
+    trained = full_row("--full")
+    assert trained["mlp"][0] > 0.8
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    (key,) = json.loads(path.read_text())
+    path.write_text(json.dumps({key: [0.125]}))  # a figure that no training would give
+    assert full_row() == full_row("--full") == {"mlp": [0.125]}
+    with np.load(data) as arrays:
+        np.savez(data, x=arrays["x"][::-1], y=arrays["y"][::-1])
+    assert full_row() == {}  # another file of the same name
+    path.write_text("[]")
+    broken = limbeck("evaluate", distilled, "--test", data, "--reference", data, "--networks", "none")
+    assert broken.code == 2
+    assert "full.private.json" in broken.err.replace("\n", "")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--networks", "vgg"), "'vgg'; some of convnet,mlp,lenet,resnet, or none"),
+        (("--networks", "mlp,"), "'mlp,'"),
+        (("--networks", ""), "--networks is ''"),
+        (("--train-on", "firm"), "--train-on is 'firm'; hard or soft"),
+        (("--full",), "--reference DATA"),
+        (("--full", "--networks", "none", "--reference", "small.npz"), "--networks is 'none'"),
+    ],
+)
+def test_a_wrong_evaluation_is_explained_and_leaves_nothing(limbeck, small, distilled, options, said):
+    done = limbeck("evaluate", distilled, "--test", small / "small.npz", *options)
+    assert done.code == 2, done.text
+    assert said in done.err.replace("\n", " ")
+    assert "Traceback" not in done.text
+    assert not (small / "out.work").exists()
 
 
 def test_predict_a_folder_of_pictures(limbeck, small, distilled):

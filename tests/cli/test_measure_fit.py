@@ -129,7 +129,7 @@ def test_distill_chooses_and_says_why(limbeck, small):
     assert release.derived_from is None
     assert release.ledger["status"] == "recorded"
     assert limbeck("verify", small / "decant").code == 0
-    scored = limbeck("evaluate", small / "decant", "--test", small / "small.npz", "--no-convnet", "--json")
+    scored = limbeck("evaluate", small / "decant", "--test", small / "small.npz", "--networks", "none", "--json")
     assert scored.code == 0, scored.text
 
     done = limbeck(*arguments, "--per-class", 2, "--epochs", 0.5, "--features", "fc-ntk", "--out", small / "dpkip")

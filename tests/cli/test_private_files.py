@@ -134,7 +134,7 @@ def test_a_whole_distillation_and_its_evaluation(limbeck, small, cache, monkeypa
     assert not work.exists()
 
     for options in ((), ("--public",)):
-        done = limbeck("evaluate", small / "out", "--test", data, "--reference", data, "--no-convnet", *options)
+        done = limbeck("evaluate", small / "out", "--test", data, "--reference", data, "--networks", "none", *options)
         assert done.code == 0, done.text
     assert checked_work(work) == {"scores.private.json", "scores.json"}
     assert json.loads((work / "scores.json").read_text())["public"]
