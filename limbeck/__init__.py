@@ -7,7 +7,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from limbeck.data import ImageSchema
-    from limbeck.distill import DPKIP, KIP, Decant, fit_signal
+    from limbeck.distill import DPKIP, KIP, Decant, PrivateDM, fit_matched, fit_signal
     from limbeck.errors import RequestError
     from limbeck.release import Release, Signal, load, load_signal, verify
 
@@ -16,9 +16,11 @@ __all__ = [
     "KIP",
     "Decant",
     "ImageSchema",
+    "PrivateDM",
     "Release",
     "RequestError",
     "Signal",
+    "fit_matched",
     "fit_signal",
     "load",
     "load_signal",
@@ -30,9 +32,11 @@ _HOMES = {
     "KIP": "limbeck.distill",
     "Decant": "limbeck.distill",
     "ImageSchema": "limbeck.data",
+    "PrivateDM": "limbeck.distill",
     "Release": "limbeck.release",
     "RequestError": "limbeck.errors",
     "Signal": "limbeck.release",
+    "fit_matched": "limbeck.distill",
     "fit_signal": "limbeck.distill",
     "load": "limbeck.release",
     "load_signal": "limbeck.release",

@@ -18,6 +18,7 @@ from limbeck.errors import RequestError
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+    from limbeck.distill import DPKIP, Decant, PrivateDM
     from limbeck.measure import Records
     from limbeck.privacy.journal import Journal
     from limbeck.privacy.plan import Plan
@@ -33,6 +34,7 @@ def distill(
     per_class: options.PerClass = 10,
     features: options.Features = "scattering",
     method: options.Method = "auto",
+    serves: options.Serves = None,
     schema: source.Schema = None,
     data_dir: source.DataDir = None,
     labels: source.Labels = None,
@@ -75,6 +77,7 @@ def distill(
     method, clip = options.resolved_method(
         method, features, preset=preset, epochs=epochs, optimiser=optimiser, clip=clip, clip_norm=clip_norm,
         steps=steps, project=project, valid_range=valid_range, smoothness=smoothness, learn_labels=learn_labels,
+        serves=serves,
     )  # fmt: skip
     common: dict[str, Any] = {
         "batch": batch, "learning_rate": learning_rate, "ridge": ridge, "init_seed": init_seed,
@@ -103,6 +106,8 @@ def distill(
                 "valid_range": valid_range,
                 "smoothness": smoothness,
             }
+        case "private-dm":
+            common |= private | {"smoothness": smoothness}
     settings = options.method_settings(method, features, per_class, preset, **common)
 
     from limbeck.measure.store import check_choice
@@ -124,7 +129,8 @@ def distill(
     else:
         charge = Charge.of(data, dataset, ledger, no_ledger)
         to = Destination(out, force, resume, as_json, key, keeping)
-        release = _private(method, declared, read, settings, charge, n or source.public_count(data), to)
+        model = options.private_model(method, declared, settings, serves)
+        release = _private(model, read, charge, n or source.public_count(data), to)
     if as_json:
         print(json.dumps({"out": str(out), "records": len(release), "guarantee": str(release.guarantee)}))
         return
@@ -157,16 +163,12 @@ def _kip(
 
 
 def _private(
-    method: str,
-    schema: ImageSchema,
+    model: "DPKIP | Decant | PrivateDM",
     read: Callable[[], Images],
-    settings: dict,
     charge: Charge,
     n: int | None,
     to: Destination,
 ) -> "Release":
-    model = options.private_model(method, schema, settings)
-
     def produce(records: "Records", plan: "Plan", journal: "Journal") -> "Release":
         with progress("distilling") as report:
             return model.fit(records, plan=plan, journal=journal, progress=report).release_

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -12,12 +12,16 @@ from limbeck.cli.run import done
 from limbeck.cli.terminal import progress
 from limbeck.errors import RequestError
 
+if TYPE_CHECKING:
+    from limbeck.distill.matching import Serves
+
 
 @app.command()
 def fit(
     signal: Annotated[Path, typer.Argument(help="A signal folder, as `limbeck measure` writes it.")],
     out: Annotated[Path, typer.Option("--out", help="The release folder to write.")],
     per_class: options.PerClass = 10,
+    serves: options.Serves = None,
     ridge: options.Ridge = None,
     valid_range: options.ValidRange = None,
     smoothness: options.Smoothness = None,
@@ -40,6 +44,12 @@ def fit(
     check_free(out, force)
     key = signing_key(sign) if sign else None
     measured = load_signal(signal)
+    serves = serves or ("krr" if measured.S is None else "both")
+    options.check_serves(serves)
+    if serves != "krr":
+        if valid_range is False:
+            raise RequestError(f"--free-range belongs to --for krr; a set for {serves} lies within the declared range.")
+        settings.pop("valid_range", None)
     with progress("verifying the signal"):
         if not examine(signal).consistent:
             raise RequestError(
@@ -47,10 +57,15 @@ def fit(
                 f"verify {signal}`."
             )
 
-    from limbeck.distill import fit_signal
+    from limbeck.distill import fit_matched, fit_signal
 
     with progress("fitting") as report:
-        release = fit_signal(measured, per_class, init_seed=init_seed, progress=report, **settings)
+        settings |= {"init_seed": init_seed, "progress": report}
+        release = (
+            fit_signal(measured, per_class, **settings)
+            if serves == "krr"
+            else fit_matched(measured, per_class, serves=cast("Serves", serves), **settings)
+        )
     release.save(out, force=force, sign=key)
     if as_json:
         facts = {"out": str(out), "records": len(release), "guarantee": str(release.guarantee)}

@@ -27,6 +27,7 @@ def measure(
     epsilon: options.Epsilon = 1.0,
     delta: options.Delta = 1e-5,
     features: options.Features = "scattering",
+    serves: options.Serves = "krr",
     schema: source.Schema = None,
     data_dir: source.DataDir = None,
     labels: source.Labels = None,
@@ -57,11 +58,13 @@ def measure(
     """
     options.check_relation(relation)
     options.check_noise(noise)
+    method, _ = options.resolved_method("auto", features, serves=serves, steps=steps, project=project)
     settings = options.method_settings(
-        "decant", features, 1, None, epsilon=epsilon, delta=delta, batch=batch, steps=steps, project=project,
+        method, features, 1, None, epsilon=epsilon, delta=delta, batch=batch, steps=steps, project=project,
         learning_rate=learning_rate, clip_norm=clip_norm, relation=relation, noise=noise, seed=seed, chunk=chunk,
     )  # fmt: skip
 
+    from limbeck.distill import DPKIP
     from limbeck.measure.store import check_choice
     from limbeck.privacy.plan import check_privacy
     from limbeck.release.sealed import check_free
@@ -76,9 +79,8 @@ def measure(
         with progress(f"reading {data}"):
             return source.records(data, declared, data_dir=data_dir, labels=labels, resize=resize)
 
-    from limbeck.distill import Decant
-
-    model = Decant(declared, **settings)
+    model = options.private_model(method, declared, settings, serves)
+    assert not isinstance(model, DPKIP)
 
     def produce(records: "Records", plan: "Plan", journal: "Journal") -> "Signal":
         with progress("measuring") as report:

@@ -10,12 +10,16 @@ from limbeck.data import ImageSchema
 from limbeck.errors import RequestError
 
 if TYPE_CHECKING:
-    from limbeck.distill import DPKIP, Decant
+    from limbeck.distill import DPKIP, Decant, PrivateDM
 
 Epsilon = Annotated[float, typer.Option("--epsilon", help="The privacy budget epsilon.")]
 Delta = Annotated[float, typer.Option("--delta", help="The guarantee's delta; well below 1 / records.")]
 PerClass = Annotated[int, typer.Option("--per-class", help="Synthetic images a class.")]
-Method = Annotated[str, typer.Option("--method", help="auto, decant, dpkip, or kip, which has no privacy guarantee.")]
+Method = Annotated[str, typer.Option("--method", help="auto, decant, private-dm, dpkip, or kip: no privacy guarantee.")]
+Serves = Annotated[
+    str | None,
+    typer.Option("--for", help="What the set is to serve: krr (kernel ridge regression), networks, or both."),
+]
 Features = Annotated[str, typer.Option("--features", help="scattering or fc-ntk.")]
 Preset = Annotated[
     str | None, typer.Option("--preset", help="Settings of the paper's tables, as in fashion_mnist/10/eps1.")
@@ -36,7 +40,8 @@ ValidRange = Annotated[
     typer.Option("--valid-range/--free-range", help="Hold pixels within the declared range, or not (decant)."),
 ]
 Smoothness = Annotated[
-    float | None, typer.Option("--smoothness", help="How much neighbouring pixels are held together (decant).")
+    float | None,
+    typer.Option("--smoothness", help="How much neighbouring pixels are held together (decant, private-dm)."),
 ]
 Relation = Annotated[str, typer.Option("--relation", help="Neighbouring relation: zero-out or replace-one.")]
 Noise = Annotated[
@@ -70,7 +75,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON."
 Count = Annotated[int | None, typer.Option("--n", help="Records (or persons) in DATA: public. Not read.")]
 
 
-METHODS = ("decant", "dpkip", "kip")
+METHODS = ("decant", "private-dm", "dpkip", "kip")
+SERVING = {"krr": "decant", "networks": "private-dm", "both": "private-dm"}
 FINITE = ("scattering",)  # features that are a finite map
 OWNERS = {  # of options that not all methods have
     "preset": ("kip", "dpkip"),
@@ -80,17 +86,24 @@ OWNERS = {  # of options that not all methods have
     "steps": ("decant",),
     "project": ("decant",),
     "valid_range": ("decant",),
-    "smoothness": ("decant",),
+    "smoothness": ("decant", "private-dm"),
 }
 
 
-def resolved_method(method: str, features: str, *, learn_labels: bool = False, **given: Any) -> tuple[str, str | None]:
+def resolved_method(
+    method: str, features: str, *, learn_labels: bool = False, serves: str | None = None, **given: Any
+) -> tuple[str, str | None]:
     """The method, and where dpkip clips. auto is chosen by what is asked for, and why is told on stderr.
 
     `given` are the options that not all methods have, by their parameters' names.
     """
     given = {name: value for name, value in given.items() if value is not None}
     clip = given.get("clip")
+    if serves is not None:
+        check_serves(serves)
+        if method not in ("auto", SERVING[serves]):
+            raise RequestError(f"--for {serves} is what {SERVING[serves]} does; the method is {method}.")
+        method = SERVING[serves]
     if method == "auto":
         method, clip, why = _chosen(features, given)
         note(f"method {method}: {why}")
@@ -116,10 +129,25 @@ def _chosen(features: str, given: dict[str, Any]) -> tuple[str, str | None, str]
     return "decant", None, "its one measurement serves sets of every size; --method dpkip --clip pixels is the paper's"
 
 
-def private_model(method: str, schema: ImageSchema, settings: dict[str, Any]) -> "DPKIP | Decant":
-    from limbeck.distill import DPKIP, Decant
+def check_serves(serves: str) -> None:
+    if serves not in SERVING:
+        raise RequestError(f"--for is {serves!r}; {', '.join(SERVING)} is expected.")
 
-    return Decant(schema, **settings) if method == "decant" else DPKIP(schema, **settings)
+
+def private_model(
+    method: str, schema: ImageSchema, settings: dict[str, Any], serves: str | None = None
+) -> "DPKIP | Decant | PrivateDM":
+    from limbeck.distill import DPKIP, Decant, PrivateDM
+
+    if method != "private-dm":
+        return Decant(schema, **settings) if method == "decant" else DPKIP(schema, **settings)
+    for name in ("clip_norm", "learning_rate"):
+        if name in settings:
+            raise RequestError(f"--{name.replace('_', '-')} does not belong to private-dm, whose sums have norm one.")
+    if settings.get("batch") == "full":
+        raise RequestError("--batch full does not belong to private-dm, which samples: a whole number is expected.")
+    chosen: dict[str, Any] = {} if serves is None else {"serves": serves}
+    return PrivateDM(schema, **settings, **chosen)
 
 
 def method_settings(method: str, features: str, per_class: int, preset: str | None, **given: Any) -> dict[str, Any]:

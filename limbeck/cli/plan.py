@@ -18,6 +18,7 @@ def plan(
     per_class: options.PerClass = 10,
     features: options.Features = "scattering",
     method: options.Method = "auto",
+    serves: options.Serves = None,
     n: options.Count = None,
     schema: source.Schema = None,
     preset: options.Preset = None,
@@ -40,7 +41,7 @@ def plan(
     options.check_noise(noise)
     method, clip = options.resolved_method(
         method, features, preset=preset, epochs=epochs, optimiser=optimiser, clip=clip, clip_norm=clip_norm,
-        steps=steps, project=project,
+        steps=steps, project=project, serves=serves,
     )  # fmt: skip
     if method == "kip":
         raise RequestError("kip measures nothing under a plan; --method decant or dpkip is expected.")
@@ -56,7 +57,7 @@ def plan(
 
     from limbeck.distill.cost import check_memory, expected_memory, expected_seconds
 
-    model = options.private_model(method, declared, settings)
+    model = options.private_model(method, declared, settings, serves)
     check_memory(model, n)
     planned = model.plan(n)
     warn_delta(delta, n)

@@ -20,7 +20,7 @@ from limbeck.release import Release, Signal
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    from limbeck.distill import DPKIP, Decant
+    from limbeck.distill import DPKIP, Decant, PrivateDM
     from limbeck.measure import Records
     from limbeck.measure.store import Keeping
     from limbeck.privacy.journal import Journal
@@ -42,7 +42,7 @@ class Destination:
 
 
 def private_run(
-    model: "DPKIP | Decant",
+    model: "DPKIP | Decant | PrivateDM",
     read: Callable[[], Images],
     charge: Charge,
     n: int | None,
@@ -112,7 +112,7 @@ def private_run(
     return product
 
 
-def _planned(model: "DPKIP | Decant", n: int, charge: Charge | None, to: Destination) -> "Plan":
+def _planned(model: "DPKIP | Decant | PrivateDM", n: int, charge: Charge | None, to: Destination) -> "Plan":
     from limbeck.distill.cost import check_memory
 
     check_memory(model, n, **to.keeping)

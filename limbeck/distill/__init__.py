@@ -3,7 +3,9 @@
 from limbeck.distill.decant import Decant
 from limbeck.distill.dpkip import DPKIP
 from limbeck.distill.kip import KIP
+from limbeck.distill.matching import fit_matched
 from limbeck.distill.pouring import fit_signal
+from limbeck.distill.private_dm import PrivateDM
 from limbeck.distill.tuning import Tuned, tune
 
-__all__ = ["DPKIP", "KIP", "Decant", "Tuned", "fit_signal", "tune"]
+__all__ = ["DPKIP", "KIP", "Decant", "PrivateDM", "Tuned", "fit_matched", "fit_signal", "tune"]

@@ -228,12 +228,12 @@ class Decant:
         session = Session(records, plan, stream=stream, journal=journal, chunk=self.units_at_a_time)
         features = self.resolved_features()
         records.prepare(features)
-        W = self._teacher(session, features.dim, plan, progress)
+        W = self.learned(session, features.dim, plan, progress)
         self.guarantee_ = Guarantee.of(plan, seeded=stream.seeded)
         self.signal_ = Signal(self.schema, np.asarray(W), self.guarantee_, self.signal_recipe(plan), plan)
         return self.signal_
 
-    def _teacher(self, session: Session, F: int, plan: Plan, progress: Progress | None) -> Float[Array, "F C"]:
+    def learned(self, session: Session, F: int, plan: Plan, progress: Progress | None) -> Float[Array, "F C"]:
         """Heavy-ball gradient descent, each step on one noisy answer: post-processing throughout."""
         steps, (rate, momentum) = plan.measurement(TEACHER).steps, self.pace(plan)
         zero = jnp.zeros((F, len(self.schema.classes)), jnp.float32)

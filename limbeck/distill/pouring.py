@@ -96,7 +96,7 @@ def fit_signal(
     if per_class < 1:
         raise RequestError(f"{per_class} images a class were asked for; at least 1 is needed.")
     seed = public_seed() if init_seed is None else init_seed
-    features = features or _features(signal)
+    features = features or features_of_signal(signal)
     if features.dim != len(signal.W):
         raise RequestError(
             f"the signal has weights for {len(signal.W)} features, and its recipe's features are {features.dim}: it "
@@ -202,7 +202,8 @@ def _step(pouring: Pouring, support: Any, moments: Any, rate: Array, valid_range
     return (jnp.clip(x_s, -1, 1) if valid_range else x_s, U), moments
 
 
-def _features(signal: Signal) -> FeatureMap:
+def features_of_signal(signal: Signal) -> FeatureMap:
+    """The finite features that the teacher was measured on, by the signal's recipe."""
     try:
         features = from_config(signal.recipe["features"], signal.schema.shape)
     except (KeyError, TypeError):

@@ -7,15 +7,20 @@ from limbeck.errors import RequestError
 from limbeck.features.base import FeatureMap, Kernel, gram
 from limbeck.features.chunked import features_of
 from limbeck.features.dead_leaves import dead_leaves
+from limbeck.features.embedding import Embedding, Embeddings
 from limbeck.features.ntk import FCNTK
+from limbeck.features.pixels import Pixels
 from limbeck.features.projected import Projected
 from limbeck.features.scattering import Scattering
 from limbeck.features.whitened import Whitened
 
 __all__ = [
     "FCNTK",
+    "Embedding",
+    "Embeddings",
     "FeatureMap",
     "Kernel",
+    "Pixels",
     "Projected",
     "Scattering",
     "Whitened",

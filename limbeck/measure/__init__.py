@@ -1,5 +1,6 @@
 """The only code that sees private records, and only through a plan. What it returns may leave."""
 
+from limbeck.measure.class_sums import ClassSums
 from limbeck.measure.correct import CorrectPredictions
 from limbeck.measure.gradients import SupportGradient
 from limbeck.measure.records import Records
@@ -7,6 +8,7 @@ from limbeck.measure.session import Query, Session, Unprotected
 from limbeck.measure.weights import Loss, WeightGradient
 
 __all__ = [
+    "ClassSums",
     "CorrectPredictions",
     "Loss",
     "Query",

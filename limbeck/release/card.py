@@ -61,7 +61,7 @@ limbeck verify {name}
 recomputes the guarantee from this folder alone and compares every file with `certificate.json`.
 """
 
-SIGNAL_CARD = """# A signal: the private teacher from which datasets are fitted
+SIGNAL_CARD = """# A signal: private measurements from which datasets are fitted
 
 **{statement}**
 
@@ -76,7 +76,9 @@ limbeck fit {name} --per-class 10 --out release
 makes a dataset of it, of any size and any number of times. That needs no private data and spends no further budget:
 every dataset has the guarantee above, all of them together too, and names this signal in its certificate.
 
-`signal.npz` holds `W`, the weights of a linear model of {C} classes on {F} features, measured under noise.
+`signal.npz` holds, measured under noise,
+
+{arrays}
 
 ## How it was made
 
@@ -94,6 +96,11 @@ limbeck verify {name}
 
 recomputes the guarantee from this folder alone and compares every file with `certificate.json`.
 """
+
+ARRAYS = {
+    "W": "the weights of a linear model of {1} classes on {0} features;",
+    "S": "sums over each of {1} classes of what random networks see in images, {0} coordinates together.",
+}
 
 PRIVATE = """One {unit} of the original data, present or blanked out, changes the probability of any outcome of what is
 in this folder by a factor of at most exp({epsilon:.4g}), but for a probability of {delta:g}. This holds whatever else a
@@ -147,13 +154,13 @@ def card(
 def signal_card(
     name: str,
     schema: ImageSchema,
-    shape: tuple[int, ...],
+    shapes: dict[str, tuple[int, ...]],
     guarantee: Guarantee,
     recipe: dict,
     plan: Plan | None,
     ledger: dict[str, Any],
 ) -> str:
-    """The README.md of a signal."""
+    """The README.md of a signal whose arrays have these shapes."""
     facts = {
         "method": recipe["method"],
         "features": f"`{json.dumps(recipe['features'])}`",
@@ -163,8 +170,7 @@ def signal_card(
         statement=headline(str(guarantee)),
         explanation=explanation(schema, guarantee),
         name=name,
-        F=shape[0],
-        C=shape[1],
+        arrays="\n".join(f"- `{array}`: {ARRAYS[array].format(*shape)}" for array, shape in shapes.items()),
         rows=table(facts, plan, ledger),
     )
 

@@ -139,10 +139,13 @@ def inputs(e: Evidence) -> Check:
     return Check("public inputs", "schema.json and recipe.json are those of the run", tuple(problems))
 
 
+WORDS = {"W": "weights", "S": "class sums"}
+
+
 def data(e: Evidence) -> Check:
     """The arrays have the shapes that schema and recipe declare."""
     if is_signal(e.claimed.files):
-        return _weights(e)
+        return _measured(e)
     if e.arrays is None or e.schema is None:
         return Check("data.npz", "not checked", e.unreadable)
     m = e.arrays.get("y", (0,))[:1]
@@ -156,26 +159,30 @@ def data(e: Evidence) -> Check:
     return Check("data.npz", f"{sum(m)} records, {classes} classes, as declared", tuple(problems))
 
 
-def _weights(e: Evidence) -> Check:
-    """The same of a signal: weights for every class, all of them finite."""
+def _measured(e: Evidence) -> Check:
+    """The same of a signal: weights, and class sums if the recipe has embeddings, for every class, all finite."""
     if e.arrays is None or e.schema is None:
         return Check("signal.npz", "not checked", e.unreadable)
     classes = len(e.schema.classes)
-    match e.arrays:
-        case {"W": (int(F), int(C)), **rest} if F > 0 and classes == C and not rest:
-            wrong = _not_finite_weights(e.folder / "signal.npz")
-            problems = (Problem("signal.npz", wrong),) if wrong else ()
-            return Check("signal.npz", f"weights of {F} features for {C} classes, as declared", problems)
-    wrong = f"does not hold W, one column for each of the {classes} classes, and nothing else"
-    return Check("signal.npz", "other arrays", (Problem("signal.npz", wrong),))
+    expected = ["S", "W"] if "embeddings" in (e.recipe or {}) else ["W"]
+    good = all(len(shape) == 2 and shape[0] > 0 and shape[1] == classes for shape in e.arrays.values())
+    if sorted(e.arrays) != expected or not good:
+        names = " and ".join(expected)
+        problem = f"does not hold {names}, one column for each of the {classes} classes, and nothing else"
+        return Check("signal.npz", "other arrays", (Problem("signal.npz", problem),))
+    wrongs = [wrong for name in expected if (wrong := _not_finite(e.folder / "signal.npz", name))]
+    shows = f"weights of {e.arrays['W'][0]} features for {classes} classes"
+    shows += f", class sums of {e.arrays['S'][0]} coordinates" if "S" in e.arrays else ""
+    return Check("signal.npz", f"{shows}, as declared", tuple(Problem("signal.npz", wrong) for wrong in wrongs))
 
 
-def _not_finite_weights(path: Path) -> str | None:
+def _not_finite(path: Path, name: str) -> str | None:
     try:
-        W = small_array(path, "W")
+        array = small_array(path, name)
     except Unreadable as error:
         return str(error)
-    return None if W.dtype.kind == "f" and np.isfinite(W).all() else "holds weights that are not finite numbers"
+    good = array.dtype.kind == "f" and np.isfinite(array).all()
+    return None if good else f"holds {WORDS[name]} that are not finite numbers"
 
 
 def recipe(e: Evidence) -> Check:

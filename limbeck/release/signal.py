@@ -14,7 +14,7 @@ from limbeck.privacy.guarantee import Guarantee
 from limbeck.privacy.plan import Plan
 from limbeck.release.card import signal_card
 from limbeck.release.certificate import NO_LEDGER
-from limbeck.release.contents import Unreadable, file_digest, small_array
+from limbeck.release.contents import Unreadable, array_shapes, file_digest, small_array
 from limbeck.release.sealed import read_stated, write_folder
 
 SIGNAL = "signal.npz"
@@ -22,9 +22,11 @@ SIGNAL = "signal.npz"
 
 @dataclass(frozen=True)
 class Signal:
-    """The weights of a private teacher, what is promised about them, and how they were measured.
+    """What was measured, under noise, what is promised about it, and how it was measured.
 
-    - `W` (features, classes): the linear model on the recipe's features.
+    - `W` (features, classes): a private teacher, the linear model on the recipe's features.
+    - `S` (networks x coordinates, classes): sums of the recipe's embeddings over each class, one below the other, if
+      they were asked for.
     - `guarantee`, `recipe`, `plan`, `ledger`: as a `Release`'s. What is fitted to a signal carries them on: it is
       post-processing, so one run and one charge serve any number of sizes.
     - `digest`: the SHA-256 of the certificate of the folder that it was read from, by which what is fitted to it
@@ -38,6 +40,7 @@ class Signal:
     plan: Plan | None
     ledger: dict[str, Any] = field(default_factory=lambda: dict(NO_LEDGER))
     digest: str | None = None
+    S: Float[np.ndarray, "KF C"] | None = None
 
     @property
     def derived_from(self) -> None:
@@ -49,9 +52,11 @@ class Signal:
         return write_folder(self, Path(path), force=force, sign=sign)
 
     def write(self, folder: Path, name: str) -> None:
-        """The weights and the card."""
-        np.savez(folder / SIGNAL, W=self.W)
-        text = signal_card(name, self.schema, self.W.shape, self.guarantee, self.recipe, self.plan, self.ledger)
+        """The arrays and the card."""
+        arrays: dict[str, Any] = {"W": self.W} | ({} if self.S is None else {"S": self.S})
+        np.savez(folder / SIGNAL, **arrays)
+        shapes = {array: values.shape for array, values in arrays.items()}
+        text = signal_card(name, self.schema, shapes, self.guarantee, self.recipe, self.plan, self.ledger)
         (folder / "README.md").write_text(text, encoding="utf-8")
 
 
@@ -60,9 +65,12 @@ def load_signal(path: str | Path) -> Signal:
     path = Path(path)
     try:
         stated = read_stated(path)
-        W = small_array(path / SIGNAL, "W")
-        if W.ndim != 2 or W.shape[1] != len(stated.schema.classes) or not np.isfinite(W).all():
-            raise Unreadable("does not hold finite weights for every class")
+        held = array_shapes(path / SIGNAL)
+        W, S = (small_array(path / SIGNAL, name) if name in held or name == "W" else None for name in ("W", "S"))
+        for array in (W, S):
+            if array is not None and not _for_every_class(array, len(stated.schema.classes)):
+                raise Unreadable("does not hold finite numbers for every class")
+        assert W is not None
         digest = file_digest(path / "certificate.json")
     except (OSError, ValueError, KeyError) as error:
         hint = "; it is a release, which is fitted already" if (path / "data.npz").is_file() else ""
@@ -71,4 +79,8 @@ def load_signal(path: str | Path) -> Signal:
             f"or broken ({type(error).__name__}){hint}. `limbeck measure` makes one; `limbeck verify` checks it."
         ) from None
     ledger = stated.certificate.ledger
-    return Signal(stated.schema, W, stated.guarantee, stated.recipe, stated.plan, ledger, digest)
+    return Signal(stated.schema, W, stated.guarantee, stated.recipe, stated.plan, ledger, digest, S)
+
+
+def _for_every_class(array: np.ndarray, classes: int) -> bool:
+    return array.ndim == 2 and array.shape[1] == classes and array.dtype.kind == "f" and bool(np.isfinite(array).all())

@@ -1,0 +1,258 @@
+"""Distribution matching: images whose embeddings have the means that were measured. Post-processing throughout.
+
+Zhao & Bilen (*Dataset condensation with distribution matching*, 2023), with the signal measured once and beforehand.
+"""
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float
+
+from limbeck.data import ImageSchema
+from limbeck.distill.inducing import Progress, check_per_class, public_seed
+from limbeck.distill.pouring import Pouring, as_large_as_onehot, features_of_signal, roughness
+from limbeck.errors import RequestError
+from limbeck.features import Embedding, Embeddings, FeatureMap, dead_leaves
+from limbeck.features.embedding import CONSTANT
+from limbeck.measure import ClassSums
+from limbeck.release import Release, Signal
+
+Serves = Literal["networks", "both"]
+
+RATE, STEPS = 0.05, 1000  # matching the means
+REFINING_RATE, REFINING_STEPS = 0.03, 300  # and the teacher with them
+TEMPERATURE = 3.0  # of the labels that networks learn from
+RAREST = 0.1  # of an even share: a class that is rarer, as far as the noisy counts tell, is not scaled up further
+
+
+def class_sums(
+    ask: Callable[[Callable[[], ClassSums]], Any],
+    embeddings: Embeddings,
+    progress: Progress | None = None,
+) -> Float[np.ndarray, "KF C"]:
+    """One answer of `ask` for every embedding, one below the other: all that is ever asked of the records."""
+    answers = []
+    for k in range(len(embeddings)):
+        answers.append(np.asarray(ask(lambda: ClassSums(embeddings[k], embeddings.shape))))  # noqa: B023
+        if progress is not None:
+            progress(k + 1, len(embeddings))
+    return np.concatenate(answers)
+
+
+def class_means(S: Float[np.ndarray, "KF C"], networks: int) -> Float[np.ndarray, "K d C"]:
+    """The mean direction of each class's embeddings, by its own count: sums and counts are of one measurement."""
+    C = S.shape[1]
+    S = S.reshape(networks, -1, C)
+    share = S[:, -1].mean(axis=0) / CONSTANT
+    return S[:, :-1] / (np.maximum(share, RAREST / C) * np.sqrt(1 - CONSTANT**2)).astype(np.float32)
+
+
+def made_up_support(schema: ImageSchema, per_class: int, seed: int) -> tuple[Array, Array]:
+    """Dead leaves and balanced centred labels: images with edges and flat parts, and no data in them."""
+    classes = len(schema.classes)
+    c = jnp.repeat(jnp.arange(classes), per_class)
+    x = dead_leaves(len(c), schema.shape, seed)
+    return jnp.asarray(x), jax.nn.one_hot(c, classes) - 1 / classes
+
+
+def matched(
+    embeddings: Embeddings,
+    M: Float[np.ndarray, "K d C"],
+    x_s: Float[Array, "m H W ch"],
+    *,
+    steps: int,
+    seed: int,
+    smoothness: float = 0.0,
+    progress: Progress | None = None,
+) -> Float[Array, "m H W ch"]:
+    r"""Images in the range [-1, 1] whose embeddings, a class at a time, have means near M.
+
+        L_k = sum_c | mean_{i in c} e_k(x_i) - M_kc |^2 + smoothness
+
+    by Adam with a cosine schedule, one random embedding k a step; all are taken before one comes again. The images of
+    class c are rows c m/C to (c + 1) m/C of x_s.
+    """
+    moments, weight = _ADAM.init(x_s), jnp.float32(smoothness)
+    for t, k in enumerate(_order(len(embeddings), steps, seed)):
+        rate = jnp.float32(RATE * (1 + np.cos(np.pi * t / steps)) / 2)
+        x_s, moments = _step(embeddings[k], jnp.asarray(M[k].T), x_s, moments, rate, weight)
+        if progress is not None:
+            jax.block_until_ready(x_s)
+            progress(t + 1, steps)
+    return x_s
+
+
+def _order(networks: int, steps: int, seed: int) -> list[int]:
+    """Which embedding each step takes: all of them, in random order, again and again."""
+    rng = np.random.default_rng([seed, steps])
+    rounds = [rng.permutation(networks) for _ in range(-(-steps // networks))]
+    return np.concatenate(rounds)[:steps].tolist() if rounds else []
+
+
+_ADAM = optax.scale_by_adam()
+
+
+@eqx.filter_jit
+def _step(
+    embedding: Embedding,
+    M: Float[Array, "C d"],
+    x_s: Float[Array, "m H W ch"],
+    moments: Any,
+    rate: Float[Array, ""],
+    smoothness: Float[Array, ""],
+) -> tuple[Float[Array, "m H W ch"], Any]:
+    def loss(x: Array) -> Array:
+        return mismatch(embedding, M, x) + smoothness * roughness(x)
+
+    direction, moments = _ADAM.update(jax.grad(loss)(x_s), moments)
+    return jnp.clip(x_s - rate * direction, -1, 1), moments
+
+
+def mismatch(embedding: Embedding, M: Float[Array, "C d"], x_s: Float[Array, "m H W ch"]) -> Float[Array, ""]:
+    """How far the means of the images' embeddings, a class at a time, are from M."""
+    e = embedding(x_s)[:, :-1] / np.float32(np.sqrt(1 - CONSTANT**2))
+    return jnp.sum((jnp.mean(e.reshape(len(M), -1, e.shape[1]), axis=1) - M) ** 2)
+
+
+def refined(
+    embeddings: Embeddings,
+    M: Float[np.ndarray, "K d C"],
+    pouring: Pouring,
+    x_s: Float[Array, "m H W ch"],
+    y_s: Float[Array, "m C"],
+    *,
+    steps: int,
+    seed: int,
+    serves: Serves,
+    progress: Progress | None = None,
+) -> tuple[Float[Array, "m H W ch"], Float[Array, "m C"]]:
+    r"""Matched images on which the teacher agrees with their labels and, for "both", regression is the teacher.
+
+        L_k + cross-entropy of the teacher at X_s + the loss of `Pouring`, in which its labels' correction U is learned
+
+    What regression needs is little: patterns that neither a person nor a network makes much of.
+    """
+    support = (x_s, jnp.zeros_like(y_s))
+    moments, also = _ADAM.init(support), jnp.float32(serves == "both")
+    for t, k in enumerate(_order(len(embeddings), steps, seed)):
+        rate = jnp.float32(REFINING_RATE * (1 + np.cos(np.pi * t / steps)) / 2)
+        M_k = jnp.asarray(M[k].T)
+        support, moments = _refining_step(embeddings[k], M_k, pouring, support, y_s, moments, rate, also)
+        if progress is not None:
+            jax.block_until_ready(support)
+            progress(t + 1, steps)
+    return support
+
+
+@eqx.filter_jit
+def _refining_step(
+    embedding: Embedding,
+    M: Float[Array, "C d"],
+    pouring: Pouring,
+    support: tuple[Float[Array, "m H W ch"], Float[Array, "m C"]],
+    y_s: Float[Array, "m C"],
+    moments: Any,
+    rate: Float[Array, ""],
+    also: Float[Array, ""],
+) -> tuple[tuple[Float[Array, "m H W ch"], Float[Array, "m C"]], Any]:
+    def loss(support: tuple[Array, Array]) -> Array:
+        x, U = support
+        said = pouring.labels(x, jnp.zeros_like(U))
+        classified = jnp.mean(optax.softmax_cross_entropy(said, y_s + 1 / y_s.shape[1]))
+        return mismatch(embedding, M, x) + classified + also * pouring.loss((x, U))
+
+    directions, moments = _ADAM.update(jax.grad(loss)(support), moments)
+    x, U = jax.tree.map(lambda v, d: v - rate * d, support, directions)
+    return (jnp.clip(x, -1, 1), U), moments
+
+
+def fit_matched(
+    signal: Signal,
+    per_class: int = 10,
+    *,
+    serves: Serves = "both",
+    steps: int | None = None,
+    refining_steps: int | None = None,
+    ridge: float = 1e-3,
+    smoothness: float = 0.0,
+    init_seed: int | None = None,
+    features: FeatureMap | None = None,
+    progress: Progress | None = None,
+) -> Release:
+    """Fit images to the class sums and to the teacher of a signal: no records, no budget, any number of times.
+
+    **Guarantee.** The signal's own: this is a function of the signal and of public inputs.
+
+    **Parameters**
+
+    - `signal`: as `PrivateDM` measures it. `per_class`: images a class. An image's label is what the teacher
+      sees in it: nearly always the class that it was made for.
+    - `serves`: "networks" learn from the set, with labels that are the teacher's probabilities, softened; or "both": so
+      does kernel ridge regression, with labels that make it the teacher.
+    - `steps`: of matching, `STEPS` when None; `refining_steps`: of matching and agreeing with the teacher.
+    - `ridge` (lam) of the regression, `smoothness` of the images. `init_seed`: of the initial images, dead leaves.
+    - `features`: the recipe's, if they are at hand.
+    """
+    check_per_class(per_class)
+    if signal.S is None:
+        raise RequestError("this signal has a teacher and no class sums: fit it for krr, or measure with private-dm.")
+    schema, seed = signal.schema, public_seed() if init_seed is None else init_seed
+    embeddings = Embeddings.from_config(signal.recipe.get("embeddings", {}), schema.shape)
+    if len(signal.S) != len(embeddings) * embeddings.dim:
+        raise RequestError(
+            f"the signal has sums of {len(signal.S)} coordinates, and its recipe's embeddings have "
+            f"{len(embeddings) * embeddings.dim}: it is not what it says. Try `limbeck verify`."
+        )
+    steps, refining_steps = (
+        default if given is None else given for given, default in ((steps, STEPS), (refining_steps, REFINING_STEPS))
+    )
+    M = class_means(signal.S, len(embeddings))
+    pouring = Pouring.towards(features or features_of_signal(signal), signal.W, schema.shape, ridge=ridge)
+    total = steps + refining_steps
+    first, second = (None, None) if progress is None else (_part(progress, 0, total), _part(progress, steps, total))
+    x_s, y_s = made_up_support(schema, per_class, seed)
+    x_s = matched(embeddings, M, x_s, steps=steps, seed=seed, smoothness=smoothness, progress=first)
+    x_s, U = refined(embeddings, M, pouring, x_s, y_s, steps=refining_steps, seed=seed, serves=serves, progress=second)
+    if not bool(jnp.all(jnp.isfinite(x_s))):
+        raise RequestError("the images are no longer finite: the signal is not what it says. Try `limbeck verify`.")
+    images = schema.encoded(schema.decode(x_s, whole=True))  # what a reader will have is what is labelled
+    logits = eqx.filter_jit(Pouring.labels)(pouring, jnp.asarray(images), U)
+    labels = as_large_as_onehot(logits) if serves == "both" else _softened(logits)
+    recipe = matching_recipe(
+        per_class, serves=serves, steps=steps, refining_steps=refining_steps, ridge=ridge, smoothness=smoothness,
+        init_seed=seed,
+    )  # fmt: skip
+    return Release.of(
+        schema, images, np.asarray(labels), signal.guarantee, signal.recipe | recipe, signal.plan, whole=True,
+        ledger=signal.ledger, derived_from=signal.digest,
+    )  # fmt: skip
+
+
+def matching_recipe(per_class: int, *, serves: Serves, **settings: Any) -> dict[str, Any]:
+    """Every hyper-parameter of the fit; public."""
+    labels = "the teacher's predictions, " + ("corrected, centred and scaled" if serves == "both" else "softened")
+    return {
+        "per_class": per_class,
+        "serves": serves,
+        **{("fit_steps" if name == "steps" else name): value for name, value in settings.items()},
+        "fit_learning_rate": RATE,
+        "refining_learning_rate": REFINING_RATE,
+        "temperature": TEMPERATURE,
+        "valid_range": True,
+        "labels": labels,
+        "init": "dead leaves",
+    }
+
+
+def _softened(logits: Float[Array, "m C"]) -> Float[Array, "m C"]:
+    """Centred probabilities: what is not the label's class says which classes are near."""
+    return jax.nn.softmax(logits / TEMPERATURE) - 1 / logits.shape[1]
+
+
+def _part(progress: Progress, before: int, total: int) -> Progress:
+    return lambda done, _: progress(before + done, total)

@@ -1,0 +1,116 @@
+"""What random networks see of images: embeddings of unit norm, each by a network and an augmentation of its own."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from limbeck.errors import RequestError
+from limbeck.features.base import FeatureMap
+from limbeck.features.dead_leaves import dead_leaves
+from limbeck.features.normalised import unit_norm
+from limbeck.networks import Change, augmented, drawn
+from limbeck.networks.convnet import Block, blocks_of
+from limbeck.networks.layers import convolution
+
+CONSTANT = 0.1  # the last coordinate of every embedding: its sum over a class counts the class
+PUBLIC_IMAGES, PUBLIC_SEED = 200, 2
+
+
+class Embedding(FeatureMap):
+    r"""ψ(x) = (√(1 - β²) e / |e|, β), with e = net(augmented x) - μ and β = `CONSTANT`: a vector of norm one.
+
+    `net` is a random ConvNet without its readout. All images look alike to it, so μ, its mean over made-up public
+    images, is taken off: what is left tells them apart. A sum of ψ over some images has β times their number as its
+    last coordinate, so a noisy sum comes with a count that costs nothing more.
+    """
+
+    blocks: tuple[Block, ...]
+    change: Change
+    mean: Float[Array, " d"]
+
+    @property
+    def dim(self) -> int:
+        return len(self.mean) + 1
+
+    def __call__(self, x: Float[Array, "b H W C"]) -> Float[Array, "b F"]:
+        direction = unit_norm(self.raw(x) - self.mean) * np.float32(np.sqrt(1 - CONSTANT**2))
+        return jnp.concatenate([direction, jnp.full((len(x), 1), CONSTANT)], axis=1)
+
+    def raw(self, x: Float[Array, "b H W C"]) -> Float[Array, "b d"]:
+        x = augmented(x, self.change)
+        for block in self.blocks:
+            x = block(x, convolution)
+        return x.reshape(len(x), -1)
+
+    def config(self) -> dict[str, Any]:
+        raise NotImplementedError("an embedding is one of `Embeddings`, which can be built again")
+
+
+@dataclass(frozen=True)
+class Embeddings:
+    """`number` random embeddings of images of `shape`, made when they are asked for, from a public seed.
+
+    - `width`, `depth`: of the networks. `kinds`: of augmentation, one change a network.
+    """
+
+    shape: tuple[int, int, int]
+    number: int
+    width: int = 64
+    depth: int = 3
+    kinds: tuple[str, ...] = ("colour", "crop", "scale", "rotate")
+    seed: int = 0
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], shape: Sequence[int]) -> "Embeddings":
+        """The embeddings whose `config()` this is, for images of `shape`."""
+        try:
+            options = dict(config)
+            if options.pop("name") != "embeddings" or tuple(options.pop("shape")) != tuple(shape):
+                raise ValueError
+            H, W, C = map(int, shape)
+            return cls((H, W, C), **options | {"kinds": tuple(options["kinds"])})
+        except (KeyError, TypeError, ValueError):
+            raise RequestError("the recipe does not say its embeddings. Try `limbeck verify`.") from None
+
+    def config(self) -> dict[str, Any]:
+        return {"name": "embeddings", **asdict(self), "shape": list(self.shape), "kinds": list(self.kinds)}
+
+    def __len__(self) -> int:
+        return self.number
+
+    def __getitem__(self, k: int) -> Embedding:
+        if not 0 <= k < self.number:
+            raise IndexError(k)
+        return _embedding(self, k)
+
+    @property
+    def dim(self) -> int:
+        """Coordinates of one embedding."""
+        rng = np.random.default_rng(0)
+        return blocks_of(self.shape, self.width, self.depth, rng)[1] + 1
+
+
+@eqx.filter_jit
+def _mean(embedding: Embedding, x: Float[Array, "b H W C"]) -> Float[Array, " d"]:
+    return jnp.mean(embedding.raw(x), axis=0)
+
+
+@lru_cache(maxsize=4)
+def _public_images(shape: tuple[int, int, int]) -> np.ndarray:
+    return dead_leaves(PUBLIC_IMAGES, shape, PUBLIC_SEED)
+
+
+@lru_cache(maxsize=512)
+def _embedding(embeddings: Embeddings, k: int) -> Embedding:
+    """A third of a megabyte each; a fit comes back to all of them."""
+    rng = np.random.default_rng([embeddings.seed, k])
+    blocks, d = blocks_of(embeddings.shape, embeddings.width, embeddings.depth, rng)
+    change = Change(*(part[0] for part in drawn(rng, 1, embeddings.kinds)))
+    bare = Embedding(blocks, change, jnp.zeros(d))
+    return eqx.tree_at(lambda e: e.mean, bare, _mean(bare, jnp.asarray(_public_images(embeddings.shape))))
