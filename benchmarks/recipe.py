@@ -47,8 +47,6 @@ TEACHERS = {
     "half the noise in the logits": Change({"logit_noise": 0.45}),
     "twice the noise in the logits": Change({"logit_noise": 1.8}),
     "twice the steps": Change({"steps": "double"}),
-    "momentum 0.9, and 40 steps": Change({"momentum": 0.9, "steps": 40}),
-    "momentum 0.9": Change({"momentum": 0.9}),
     "no momentum": Change({"momentum": 0.0}),
     "clip at 0.5": Change({"clip_norm": 0.5}),
     "projected to 1,000 dimensions": Change({"project": 1000}),

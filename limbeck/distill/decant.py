@@ -22,8 +22,7 @@ from limbeck.privacy.stream import Stream
 from limbeck.release import Release, Signal
 
 TEACHER = "weight gradient"
-FASTEST = 6.0  # learning rate, for each class: at W = 0 the loss curves as 1 / classes
-MOMENTUM = 0.5  # at least
+FASTEST = 64.0  # learning rate
 FEWEST, MOST = 40, 200  # steps
 
 
@@ -42,15 +41,14 @@ class Decant:
     (b) **Fit** (`fit_signal`). The support X_s is labelled by the teacher itself, and moved until kernel ridge
     regression on it predicts as W* does. No records are needed, and nothing more is spent.
 
-    **Steps, rate and momentum, by formula.** With |phi| = 1 the noise that gathers in a logit phi^T w has standard
-    deviation
+    **Steps and rate, by formula.** With |phi| = 1 the noise that gathers in a logit phi^T w has standard deviation
 
-        s = pace sqrt(steps) sigma C / batch,    pace = learning_rate / (1 - momentum),
+        s = learning_rate sqrt(steps) sigma C / ((1 - momentum) batch),
 
-    and since sigma grows as sqrt(steps), s depends on pace x steps alone. How far the teacher learns is the same
-    product. So s is what is chosen, once for all data: `logit_noise`, where logits are a few units apart. As many steps
-    are taken as keep the rate within `FASTEST` x classes at the least momentum, `MOMENTUM`; where that would be more
-    than `MOST`, more momentum makes up for the rest. All of it is a function of (epsilon, delta, n, classes).
+    and since sigma grows as sqrt(steps), s depends on learning_rate x steps alone. How far the teacher learns is the
+    same product. So s is what is chosen, once for all data: `logit_noise`, where logits are a few units apart. The
+    rate follows from it, and where it would exceed `FASTEST` more steps are taken: few where noise is large, many where
+    it is small. All of it is a function of (epsilon, delta, n).
 
     **Guarantee.** (epsilon, delta) differential privacy for one unit (a record, or all rows of a person, as the
     schema declares), against zeroing it out, by PLD accounting of the Gaussian mechanism that is run: `steps` sums of
@@ -65,7 +63,7 @@ class Decant:
     - `per_class`: support images a class, in `fit`; a signal serves every size.
     - `features`: "scattering", which is whitened, or a finite map as it is. Its features have unit norm.
     - `project`: dimensions to project the features to, at random and publicly; None keeps them all.
-    - `steps`, `learning_rate`, `momentum` (by the formula when None), `logit_noise` (s), `loss` ("softmax" or
+    - `steps`, `learning_rate` (by the formula when None), `logit_noise` (s), `momentum`, `loss` ("softmax" or
       "quadratic"), `clip_norm`: of the teacher.
     - `batch`: expected units a step, or "full".
     - `ridge` (lam), `valid_range` (images within the declared range), `smoothness`: of the fit.
@@ -101,7 +99,7 @@ class Decant:
     steps: int | None = None
     learning_rate: float | None = None
     logit_noise: float = 0.9
-    momentum: float | None = None
+    momentum: float = 0.9
     loss: Loss = "softmax"
     clip_norm: float = 1.0
     batch: int | Literal["full"] = "full"
@@ -141,21 +139,16 @@ class Decant:
         whole = sampling_of(n, "full", 1, self.delta)
         once = Measurement(name=TEACHER, sampling=whole, steps=1, clip=self.clip_norm, sigma=1, noise=self.noise)
         (once,) = self._calibrated(once).measurements
-        way = self.logit_noise * n / (once.sigma * self.clip_norm)
-        return int(np.clip(np.ceil(way * (1 - MOMENTUM) / self.fastest), FEWEST, MOST))
+        product = self.logit_noise * (1 - self.momentum) * n / (once.sigma * self.clip_norm)
+        return int(np.clip(np.ceil(product / FASTEST), FEWEST, MOST))
 
-    @property
-    def fastest(self) -> float:
-        """The largest learning rate."""
-        return FASTEST * len(self.schema.classes)
-
-    def pace(self, plan: Plan) -> tuple[float, float]:
-        """The learning rate and momentum that gather `logit_noise` in the plan's steps, unless they are given."""
+    def rate(self, plan: Plan) -> float:
+        """The learning rate that gathers `logit_noise` in the plan's steps, unless one is given."""
+        if self.learning_rate is not None:
+            return self.learning_rate
         m = plan.measurement(TEACHER)
-        pace = self.logit_noise * m.sampling.expected / (np.sqrt(m.steps) * m.sigma * m.clip)
-        momentum = max(MOMENTUM, 1 - self.fastest / pace) if self.momentum is None else self.momentum
-        rate = min(pace * (1 - momentum), self.fastest) if self.learning_rate is None else self.learning_rate
-        return float(rate), float(momentum)
+        noise_a_rate = np.sqrt(m.steps) * m.sigma * m.clip / ((1 - self.momentum) * m.sampling.expected)
+        return float(min(self.logit_noise / noise_a_rate, FASTEST))
 
     def _calibrated(self, measurement: Measurement) -> Plan:
         check_privacy(self.epsilon, self.delta)
@@ -180,7 +173,6 @@ class Decant:
 
     def signal_recipe(self, plan: Plan) -> dict[str, Any]:
         """Every hyper-parameter of the measurement; public."""
-        rate, momentum = self.pace(plan)
         return {
             "method": "Decant",
             "features": self.resolved_features().config(),
@@ -190,8 +182,8 @@ class Decant:
             "noise": self.noise,
             "batch": self.batch,
             "steps": plan.measurement(TEACHER).steps,
-            "learning_rate": rate,
-            "momentum": momentum,
+            "learning_rate": self.rate(plan),
+            "momentum": self.momentum,
             "loss": self.loss,
         }
 
@@ -235,12 +227,12 @@ class Decant:
 
     def learned(self, session: Session, F: int, plan: Plan, progress: Progress | None) -> Float[Array, "F C"]:
         """Heavy-ball gradient descent, each step on one noisy answer: post-processing throughout."""
-        steps, (rate, momentum) = plan.measurement(TEACHER).steps, self.pace(plan)
+        steps, rate = plan.measurement(TEACHER).steps, self.rate(plan)
         zero = jnp.zeros((F, len(self.schema.classes)), jnp.float32)
         start, (W, V) = session.restored(TEACHER, (zero, zero))
         for step in range(start, steps):
             G = session.ask(TEACHER, lambda: WeightGradient(W, self.loss))  # noqa: B023
-            V = momentum * V + G
+            V = self.momentum * V + G
             W = W - rate * V
             session.checkpoint(step + 1, (W, V))
             if progress is not None:

@@ -57,7 +57,7 @@ def saved(signal, tmp_path_factory):
 def test_without_noise_the_teacher_is_plain_gradient_descent(digits, loss):
     X, y, _, _ = digits
     # No record is clipped, so the sums are those of plain gradients; the noise is next to nothing.
-    model = quick(clip_norm=1000.0, steps=5, learning_rate=2.0, momentum=0.9, loss=loss, seed=0)
+    model = quick(clip_norm=1000.0, steps=5, learning_rate=2.0, loss=loss, seed=0)
     plan = model.plan(len(X)).scaled(1e-9)
     W = model.measure(Records(SCHEMA, X, y), plan=plan).W
     x, c = SCHEMA.encode(X, y)
@@ -93,40 +93,25 @@ def test_the_noise_in_the_teacher_depends_on_rate_times_steps_alone():
     assert many / few == pytest.approx(2, rel=0.02)
 
 
-@pytest.mark.parametrize("momentum", [None, 0.5])
 @pytest.mark.parametrize(("epsilon", "n", "batch"), [(1, 5000, "full"), (10, 5000, "full"), (1, 5000, 500)])
-def test_the_rate_gathers_the_noise_that_was_chosen(epsilon, n, batch, momentum):
+def test_the_rate_gathers_the_noise_that_was_chosen(epsilon, n, batch):
     """Descent on noise alone, by the formula's steps and rate: its logits spread as far as was asked for."""
-    model = quick(epsilon=epsilon, steps=None, batch=batch, logit_noise=0.7, momentum=momentum)
+    model = quick(epsilon=epsilon, steps=None, batch=batch, logit_noise=0.7, momentum=0.5)
     plan = model.plan(n)
     (m,) = plan.measurements
-    rate, momentum = model.pace(plan)
     rng = np.random.default_rng(0)
     V = W = np.zeros(20_000)
     for _ in range(m.steps):
-        V = momentum * V + rng.normal(0, m.sigma * m.clip / m.sampling.expected, V.shape)
-        W = W - rate * V
+        V = 0.5 * V + rng.normal(0, m.sigma * m.clip / m.sampling.expected, V.shape)
+        W = W - model.rate(plan) * V
     assert W.std() == pytest.approx(0.7, rel=0.05)
 
 
 def test_where_noise_is_small_there_are_more_steps():
-    fewest, few, many = (
-        quick(epsilon=e, steps=None).measurement(n).steps for e, n in ((1, 1000), (1, 60_000), (10, 60_000))
-    )
-    assert fewest == 40 < few < many == 200
-
-
-def test_momentum_makes_up_for_steps_that_are_not_taken():
-    fastest = 6 * len(SCHEMA.classes)
-    rate, momentum = quick(steps=None).pace(quick(epsilon=1, steps=None).plan(20_000))
-    assert rate < fastest
-    assert momentum == 0.5
-    model = quick(epsilon=10, steps=None)
-    rate, momentum = model.pace(plan := model.plan(10**6))
-    (m,) = plan.measurements
-    assert rate == pytest.approx(fastest)
-    assert np.sqrt(m.steps) * m.sigma * m.clip / 10**6 * rate / (1 - momentum) == pytest.approx(model.logit_noise)
-    assert quick(steps=7, learning_rate=3.0, momentum=0.2).pace(quick().plan(1000)) == (3.0, 0.2)
+    few, many = (quick(epsilon=epsilon, steps=None).measurement(60_000).steps for epsilon in (1, 10))
+    assert few == 40 < many <= 200
+    assert quick(steps=None).rate(quick(epsilon=10, steps=None).plan(10**6)) <= 64
+    assert quick(steps=7, learning_rate=3.0).rate(quick().plan(1000)) == 3.0
 
 
 def test_discrete_noise_and_persons_go_through_the_same_door(digits):
@@ -171,10 +156,10 @@ def test_an_interrupted_measurement_goes_on_from_its_answers(digits, tmp_path, m
     W = model.measure(records, plan=plan, journal=journal).W
     journal.close()
     assert len(asked) == 6
-    (rate, momentum), V, expected = model.pace(plan), 0, 0
+    V, expected = 0, 0
     for G in asked:
-        V = momentum * V + G
-        expected = expected - rate * V
+        V = 0.9 * V + G
+        expected = expected - model.rate(plan) * V
     assert np.allclose(W, expected, rtol=1e-4, atol=1e-4)
 
 
