@@ -71,9 +71,9 @@ def _decant_numbers(model: Decant, D: int, F: int) -> int:
 
 def _matching_numbers(model: PrivateDM, D: int) -> int:
     """The networks, their sums, and what they see of a chunk a worker or of the images."""
-    m, sums = model.per_class * len(model.schema.classes), model.networks * model.embeddings.dim
+    m, sums = model.per_class * len(model.schema.classes), model.number * model.embeddings.dim
     an_image = 24 * model.width * D // model.schema.shape[2]  # activations and their patches, forwards and back
-    networks = model.networks * 20 * model.width**2
+    networks = model.number * 20 * model.width**2
     return networks + 2 * sums * len(model.schema.classes) + max(WORKERS * model.units_at_a_time // 4, m) * an_image
 
 

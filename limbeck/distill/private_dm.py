@@ -21,6 +21,7 @@ from limbeck.privacy.stream import Stream
 from limbeck.release import Release, Signal
 
 SUMS = "class sums"
+NETWORKS = 200
 SAMPLE = 0.05  # of the records, for each network
 FEWEST = 200  # records of each class, on average, in a sample
 
@@ -47,7 +48,7 @@ class PrivateDM:
     - `schema`, `epsilon`, `delta`, `relation`, `noise`, `seed`, `init_seed`, `chunk`: as `Decant`'s.
     - `per_class`: images a class. `serves`: "networks", or "both" networks and kernel ridge regression.
     - `share`: of the budget, to the teacher. As shares of 1 / sigma^2, which is what Gaussian mechanisms compose by.
-    - `networks`, `width`, `depth`, `network_seed`: of the random networks, which are public.
+    - `networks` (200 when None), `width`, `depth`, `network_seed`: of the random networks, which are public.
     - `batch`: expected units of a sample; 5% of them, and no fewer than 200 a class, when None.
     - `features`, `ridge`, `smoothness`: of the teacher and of the fit.
 
@@ -70,7 +71,7 @@ class PrivateDM:
     per_class: int = 10
     serves: Serves = "both"
     share: float = 0.5
-    networks: int = 200
+    networks: int | None = None
     width: int = 64
     depth: int = 3
     network_seed: int = 0
@@ -102,9 +103,14 @@ class PrivateDM:
         )  # fmt: skip
 
     @property
+    def number(self) -> int:
+        """Of networks."""
+        return NETWORKS if self.networks is None else self.networks
+
+    @property
     def embeddings(self) -> Embeddings:
         H, W, C = self.schema.shape
-        return Embeddings((H, W, C), self.networks, self.width, self.depth, seed=self.network_seed)
+        return Embeddings((H, W, C), self.number, self.width, self.depth, seed=self.network_seed)
 
     def plan(self, n: int) -> Plan:
         """What will be measured of n units, with the noise that (epsilon, delta) asks for. Reads no data."""
@@ -112,8 +118,8 @@ class PrivateDM:
         check_per_class(self.per_class)
         if not 0 < self.share < 1:
             raise RequestError(f"the teacher's share is {self.share}; it must lie between 0 and 1.")
-        if self.networks < 1:
-            raise RequestError(f"{self.networks} networks were asked for; at least 1 is needed.")
+        if self.number < 1:
+            raise RequestError(f"{self.number} networks were asked for; at least 1 is needed.")
         (taught,) = self.teacher.plan(n).measurements
         (summed,) = self._of(self.sums(n)).calibrated(self.epsilon).measurements
         shared = tuple(
@@ -126,8 +132,8 @@ class PrivateDM:
         """One noisy sum a network, with sigma 1."""
         least = FEWEST * len(self.schema.classes)
         batch = min(n, max(round(SAMPLE * n), least)) if self.batch is None else self.batch
-        sampling = sampling_of(n, batch, self.networks, self.delta, noise=self.noise, relation=self.relation)
-        return Measurement(name=SUMS, sampling=sampling, steps=self.networks, clip=1.0, sigma=1, noise=self.noise)
+        sampling = sampling_of(n, batch, self.number, self.delta, noise=self.noise, relation=self.relation)
+        return Measurement(name=SUMS, sampling=sampling, steps=self.number, clip=1.0, sigma=1, noise=self.noise)
 
     def _of(self, *measurements: Measurement) -> Plan:
         return Plan(measurements=measurements, delta=self.delta, relation=self.relation, unit=self.schema.unit)

@@ -180,3 +180,65 @@ def test_plan_of_a_teacher(limbeck, small):
     assert facts["recipe"]["method"] == "Decant"
     assert facts["seconds"] > 0
     assert facts["memory_bytes"] > 0
+
+
+@pytest.fixture
+def few_networks(monkeypatch):
+    """Of PrivateDM: what is tested here is what goes in and out."""
+    from limbeck.distill import matching, private_dm
+
+    monkeypatch.setattr(matching, "STEPS", 3)
+    monkeypatch.setattr(matching, "REFINING_STEPS", 2)
+    monkeypatch.setattr(private_dm, "NETWORKS", 3)
+
+
+@pytest.mark.usefixtures("few_networks")
+def test_a_signal_for_both_serves_networks_and_regression_alike(limbeck, small):
+    data = (small / "small.npz", "--schema", small / "schema.json", "--delta", "1e-3")
+    done = limbeck("measure", *data, "--for", "both", "--out", small / "signal")
+    assert done.code == 0, done.text
+    assert load_signal(small / "signal").S is not None
+    checked = limbeck("verify", small / "signal")
+    assert checked.code == 0, checked.text
+    for serves in ("krr", "networks", "both"):
+        done = limbeck("fit", small / "signal", "--per-class", 1, "--for", serves, "--out", small / serves)
+        assert done.code == 0, done.text
+        assert limbeck("verify", small / serves).code == 0
+    assert load(small / "networks").recipe["serves"] == "networks"
+    refused = limbeck("fit", small / "signal", "--for", "both", "--free-range", "--out", small / "x")
+    assert refused.code == 2
+    assert "--free-range" in refused.text
+
+
+@pytest.mark.usefixtures("few_networks")
+def test_distill_for_both_is_private_dm(limbeck, small):
+    data = (small / "small.npz", "--schema", small / "schema.json", "--delta", "1e-3", "--per-class", 1)
+    done = limbeck("distill", *data, "--for", "both", "--out", small / "release")
+    assert done.code == 0, done.text
+    assert load(small / "release").recipe["method"] == "PrivateDM"
+    assert limbeck("verify", small / "release").code == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (("--for", "all"), "krr, networks, both"),
+        (("--for", "both", "--method", "dpkip"), "private-dm"),
+        (("--for", "both", "--clip-norm", "2"), "--clip-norm"),
+        (("--for", "networks", "--batch", "full"), "--batch"),
+        (("--for", "both", "--steps", "3"), "--steps"),
+    ],
+)
+def test_what_private_dm_does_not_know_is_refused(limbeck, small, given, says):
+    data = (small / "small.npz", "--schema", small / "schema.json")
+    done = limbeck("distill", *data, *given, "--out", small / "release")
+    assert done.code == 2
+    assert says in done.text
+    assert not (small / "release").exists()
+    assert not (small / "release.work").exists()
+
+
+def test_a_signal_without_class_sums_serves_regression_alone(limbeck, small, measured):
+    done = limbeck("fit", measured, "--for", "networks", "--out", small / "release")
+    assert done.code == 2
+    assert "no class sums" in done.text

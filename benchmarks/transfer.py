@@ -1,0 +1,118 @@
+"""Networks trained on a private release, under the honest protocol: PrivateDM, and what it is held against.
+
+    python benchmarks/transfer.py --data-dir DATA [--dataset fashion_mnist] [--epsilon 1] [--per-class 10]
+        [--serves networks both] [--networks convnet mlp lenet resnet] [--seeds 1] [--repeats 1] [--quick]
+
+Each repeat measures one signal, which serves every size and purpose, and fits a set to it. Networks are trained by the
+fixed recipe of `limbeck evaluate` and scored on the test split, as are those trained on as many random real images.
+A row that is in `benchmarks/results/transfer.json` is not run again. The first repeat's images are drawn in
+`docs/images/`.
+"""
+
+import argparse
+import itertools
+import json
+import tempfile
+import time
+from pathlib import Path
+
+from machine import facts, peak_memory
+from utility import DELTA, draw
+
+from limbeck.data import entry, load
+from limbeck.distill import PrivateDM, fit_matched
+from limbeck.evaluate import evaluate_support, random_subset_scores
+from limbeck.features import Whitened, from_config, named
+from limbeck.measure import Records
+from limbeck.release import Release, verify
+
+RESULTS = Path(__file__).parent / "results" / "transfer.json"
+
+
+class Dataset:
+    """Records and test images; one signal of each repeat and epsilon."""
+
+    def __init__(self, name: str, data_dir: Path | None):
+        self.schema = entry(name).schema
+        train, test = load(name, "train", data_dir), load(name, "test", data_dir)
+        self.train = self.schema.encode(train.x.reveal(), train.y.reveal())  # a public dataset
+        self.records = Records(self.schema, train.x, train.y)
+        self.test = self.schema.encode(test.x.reveal(), test.y.reveal())
+        self._measured: tuple[tuple, PrivateDM, float] | None = None
+
+    def measured(self, epsilon: float, repeat: int, **settings) -> tuple[PrivateDM, float]:
+        """The model of this repeat with its signal, and the seconds that it took."""
+        key = (epsilon, repeat, *settings.items())
+        if self._measured is None or self._measured[0] != key:
+            model = PrivateDM(self.schema, epsilon=epsilon, delta=DELTA, network_seed=repeat, **settings)
+            begun = time.perf_counter()
+            model.measure(self.records)
+            self._measured = (key, model, time.perf_counter() - begun)
+        return self._measured[1], self._measured[2]
+
+    def scored(self, release: Release, networks: tuple[str, ...], seeds: int) -> dict:
+        with tempfile.TemporaryDirectory() as folder:
+            problems = verify(release.save(Path(folder) / "release"))
+        assert not problems, problems
+        features = from_config(release.recipe["features"], self.schema.shape)
+        row = {}
+        for labels in ("hard", "soft"):
+            scores = evaluate_support(
+                release.encoded, release.soft, features, release.recipe["ridge"], *self.test, networks=networks,
+                seeds=seeds, labels=labels,
+            )  # fmt: skip
+            row |= {"krr": scores.krr, labels: {name: list(found) for name, found in scores.networks.items()}}
+        return row
+
+    def real(self, per_class: int, networks: tuple[str, ...], seeds: int) -> dict:
+        features = Whitened.of(named("scattering", self.schema.shape))
+        scores = random_subset_scores(
+            *self.train, per_class, len(self.schema.classes), features, 1e-3, *self.test, networks=networks, seeds=seeds
+        )
+        return {"krr": scores.krr, "hard": {name: list(found) for name, found in scores.networks.items()}}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data-dir", type=Path)
+    parser.add_argument("--dataset", nargs="+", default=["fashion_mnist"])
+    parser.add_argument("--epsilon", nargs="+", type=float, default=[1.0])
+    parser.add_argument("--per-class", nargs="+", type=int, default=[10])
+    parser.add_argument("--serves", nargs="+", default=["networks", "both"], choices=["networks", "both"])
+    parser.add_argument("--networks", nargs="+", default=["convnet", "mlp", "lenet", "resnet"])
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--quick", action="store_true", help="few networks and steps, ConvNet alone, nothing kept")
+    o = parser.parse_args()
+    rows = json.loads(RESULTS.read_text()) if RESULTS.exists() and not o.quick else {}
+    networks = ("convnet",) if o.quick else tuple(o.networks)
+    measuring = {"networks": 10} if o.quick else {}
+    fitting = {"steps": 50, "refining_steps": 20} if o.quick else {}
+    datasets: dict[str, Dataset] = {}
+
+    def add(key: str, row: dict) -> None:
+        rows[key] = row | {"machine": facts(), "peak_GB": peak_memory()}
+        print(key, {name: row.get(name) for name in ("krr", "hard", "soft", "fit_s", "measure_s")}, flush=True)
+        if not o.quick:
+            RESULTS.write_text(json.dumps(rows, indent=1) + "\n")
+
+    for repeat, name in itertools.product(range(o.repeats), o.dataset):
+        dataset = datasets.setdefault(name, Dataset(name, o.data_dir))
+        for per_class in o.per_class:
+            if (key := f"{name}, {per_class}/class, real subset, run {repeat}") not in rows and not repeat:
+                add(key, dataset.real(per_class, networks, o.seeds))
+        for epsilon, per_class, serves in itertools.product(o.epsilon, o.per_class, o.serves):
+            if (key := f"{name}, {per_class}/class, epsilon {epsilon:g}, for {serves}, run {repeat}") in rows:
+                continue
+            model, seconds = dataset.measured(epsilon, repeat, **measuring)
+            begun = time.perf_counter()
+            release = fit_matched(model.signal_, per_class, serves=serves, **fitting)
+            times = {"measure_s": seconds, "fit_s": time.perf_counter() - begun}
+            if not repeat and not o.quick:
+                draw(release, f"{name}-{per_class}-eps{epsilon:g}-{serves}")
+            row = {"recipe": release.recipe, "guarantee": str(release.guarantee)}
+            add(key, dataset.scored(release, networks, o.seeds) | times | row)
+
+
+if __name__ == "__main__":
+    main()
