@@ -19,6 +19,7 @@ from limbeck.privacy.journal import Journal
 from limbeck.privacy.plan import Measurement, Noise, Plan, check_privacy
 from limbeck.privacy.stream import Stream
 from limbeck.release import Release, Signal
+from limbeck.release.contents import LIMIT
 
 SUMS = "class sums"
 NETWORKS = 200
@@ -120,6 +121,7 @@ class PrivateDM:
             raise RequestError(f"the teacher's share is {self.share}; it must lie between 0 and 1.")
         if self.number < 1:
             raise RequestError(f"{self.number} networks were asked for; at least 1 is needed.")
+        self._check_size()
         (taught,) = self.teacher.plan(n).measurements
         (summed,) = self._of(self.sums(n)).calibrated(self.epsilon).measurements
         shared = tuple(
@@ -127,6 +129,15 @@ class PrivateDM:
             for m, share in ((taught, self.share), (summed, 1 - self.share))
         )
         return self._of(*shared).calibrated(self.epsilon)
+
+    def _check_size(self) -> None:
+        """Refuse a signal that would be too large to be read back, before anything is spent on it."""
+        one = 4 * self.embeddings.dim * len(self.schema.classes)
+        if self.number * one > LIMIT:
+            raise RequestError(
+                f"the sums of {self.number} networks take {self.number * one / 2**20:.0f} MiB, and a signal holds "
+                f"{LIMIT // 2**20}: at most {LIMIT // one} networks fit these images and classes."
+            )
 
     def sums(self, n: int) -> Measurement:
         """One noisy sum a network, with sigma 1."""

@@ -168,6 +168,8 @@ def test_what_cannot_be_is_refused(signal):
         quick(share=1.0).plan(1000)
     with pytest.raises(RequestError, match="networks"):
         quick(networks=0).plan(1000)
+    with pytest.raises(RequestError, match="at most [0-9]+ networks"):
+        quick(networks=10**6).plan(1000)
     with pytest.raises(RequestError, match="no class sums"):
         fit_matched(type(signal)(signal.schema, signal.W, signal.guarantee, signal.recipe, signal.plan))
     with pytest.raises(RequestError, match="not what it says"):
