@@ -168,7 +168,7 @@ def test_what_cannot_be_is_refused(signal):
         quick(share=1.0).plan(1000)
     with pytest.raises(RequestError, match="networks"):
         quick(networks=0).plan(1000)
-    with pytest.raises(RequestError, match="at most [0-9]+ networks"):
+    with pytest.raises(RequestError, match=r"at most [0-9]+ networks"):
         quick(networks=10**6).plan(1000)
     with pytest.raises(RequestError, match="no class sums"):
         fit_matched(type(signal)(signal.schema, signal.W, signal.guarantee, signal.recipe, signal.plan))
