@@ -17,6 +17,7 @@ from limbeck.data import ImageSchema
 from limbeck.distill.inducing import Progress, check_per_class, public_seed
 from limbeck.distill.pouring import Pouring, as_large_as_onehot, features_of_signal, roughness
 from limbeck.errors import RequestError
+from limbeck.evaluate.accuracy import part_of
 from limbeck.features import Embedding, Embeddings, FeatureMap, dead_leaves
 from limbeck.features.embedding import CONSTANT
 from limbeck.measure import ClassSums
@@ -214,7 +215,7 @@ def fit_matched(
     M = class_means(signal.S, len(embeddings))
     pouring = Pouring.towards(features or features_of_signal(signal), signal.W, schema.shape, ridge=ridge)
     total = steps + refining_steps
-    first, second = (None, None) if progress is None else (_part(progress, 0, total), _part(progress, steps, total))
+    first, second = part_of(progress, 0, steps, total), part_of(progress, steps, refining_steps, total)
     x_s, y_s = made_up_support(schema, per_class, seed)
     x_s = matched(embeddings, M, x_s, steps=steps, seed=seed, smoothness=smoothness, progress=first)
     x_s, U = refined(embeddings, M, pouring, x_s, y_s, steps=refining_steps, seed=seed, serves=serves, progress=second)
@@ -252,7 +253,3 @@ def matching_recipe(per_class: int, *, serves: Serves, **settings: Any) -> dict[
 def _softened(logits: Float[Array, "m C"]) -> Float[Array, "m C"]:
     """Centred probabilities: what is not the label's class says which classes are near."""
     return jax.nn.softmax(logits / TEMPERATURE) - 1 / logits.shape[1]
-
-
-def _part(progress: Progress, before: int, total: int) -> Progress:
-    return lambda done, _: progress(before + done, total)

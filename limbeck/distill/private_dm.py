@@ -161,9 +161,7 @@ class PrivateDM:
 
     def recipe(self, plan: Plan) -> dict[str, Any]:
         """Every hyper-parameter of both stages, so that a result can be repeated; public."""
-        fitted = matching_recipe(
-            self.per_class, steps=STEPS, refining_steps=REFINING_STEPS, **self._fit_settings
-        )  # fmt: skip
+        fitted = matching_recipe(self.per_class, steps=STEPS, refining_steps=REFINING_STEPS, **self._fit_settings)
         return self.signal_recipe(plan) | fitted
 
     def fit(

@@ -11,18 +11,17 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from limbeck.errors import RequestError
-from limbeck.features.base import FeatureMap
 from limbeck.features.dead_leaves import dead_leaves
 from limbeck.features.normalised import unit_norm
 from limbeck.networks import Change, augmented, drawn
-from limbeck.networks.convnet import Block, blocks_of
+from limbeck.networks.convnet import Block, blocks_of, flat_size
 from limbeck.networks.layers import convolution
 
 CONSTANT = 0.1  # the last coordinate of every embedding: its sum over a class counts the class
 PUBLIC_IMAGES, PUBLIC_SEED = 200, 2
 
 
-class Embedding(FeatureMap):
+class Embedding(eqx.Module):
     r"""ψ(x) = (√(1 - β²) e / |e|, β), with e = net(augmented x) - μ and β = `CONSTANT`: a vector of norm one.
 
     `net` is a random ConvNet without its readout. All images look alike to it, so μ, its mean over made-up public
@@ -47,9 +46,6 @@ class Embedding(FeatureMap):
         for block in self.blocks:
             x = block(x, convolution)
         return x.reshape(len(x), -1)
-
-    def config(self) -> dict[str, Any]:
-        raise NotImplementedError("an embedding is one of `Embeddings`, which can be built again")
 
 
 @dataclass(frozen=True)
@@ -92,8 +88,7 @@ class Embeddings:
     @property
     def dim(self) -> int:
         """Coordinates of one embedding."""
-        rng = np.random.default_rng(0)
-        return blocks_of(self.shape, self.width, self.depth, rng)[1] + 1
+        return flat_size(self.shape, self.width, self.depth) + 1
 
 
 @eqx.filter_jit
@@ -110,7 +105,7 @@ def _public_images(shape: tuple[int, int, int]) -> np.ndarray:
 def _embedding(embeddings: Embeddings, k: int) -> Embedding:
     """A third of a megabyte each; a fit comes back to all of them."""
     rng = np.random.default_rng([embeddings.seed, k])
-    blocks, d = blocks_of(embeddings.shape, embeddings.width, embeddings.depth, rng)
+    blocks, d = blocks_of(embeddings.shape, embeddings.width, embeddings.depth, rng), embeddings.dim - 1
     change = Change(*(part[0] for part in drawn(rng, 1, embeddings.kinds)))
     bare = Embedding(blocks, change, jnp.zeros(d))
     return eqx.tree_at(lambda e: e.mean, bare, _mean(bare, jnp.asarray(_public_images(embeddings.shape))))

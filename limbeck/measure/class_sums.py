@@ -4,7 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from limbeck.features import FeatureMap
+from limbeck.features import Embedding
 from limbeck.measure.clipping import Outer, plain_sum
 
 
@@ -16,7 +16,7 @@ class ClassSums(eqx.Module):
     augmentation and what the embeddings are centred by are made from public seeds.
     """
 
-    embedding: FeatureMap
+    embedding: Embedding
     shape: tuple[int, int, int] = eqx.field(static=True)
 
     def contributions(self, inputs: Float[Array, "u k D"], y: Float[Array, "u k C"]) -> Outer | Float[Array, "u C F"]:

@@ -33,7 +33,7 @@ class Change(NamedTuple):
 
 
 def drawn(rng: np.random.Generator, n: int, kinds: tuple[str, ...] = KINDS, *, strength: float = 1.0) -> Change:
-    """n changes of the given kinds; `strength` scales how much of each but flips, which are or are not."""
+    """n changes of the given kinds; `strength` scales how much of each but flips and holes, which are or are not."""
 
     def uniform(kind: str, extent: float, *shape: int) -> np.ndarray:
         draws = rng.uniform(-1, 1, (n, *shape))  # drawn always: the other kinds' numbers stay the same

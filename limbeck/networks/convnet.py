@@ -34,20 +34,23 @@ class Block(eqx.Module):
         return average_pool(jax.nn.relu(self.normed(x, convolve)))
 
 
-def blocks_of(
-    shape: tuple[int, int, int], width: int, depth: int, rng: np.random.Generator
-) -> tuple[tuple[Block, ...], int]:
-    """`depth` blocks on images of `shape`, and how many numbers come out of the last.
+def blocks_of(shape: tuple[int, int, int], width: int, depth: int, rng: np.random.Generator) -> tuple[Block, ...]:
+    """`depth` blocks on images of `shape`, or as many as there are pixels for."""
+    *_, C = shape
+    return tuple(Block(width if i else C, width, rng=rng) for i in range(_deepest(shape, depth)))
 
-    There are fewer blocks when the image runs out of pixels first: an instance norm over one pixel is zero.
-    """
-    check_pixels("ConvNet", shape)
+
+def flat_size(shape: tuple[int, int, int], width: int, depth: int) -> int:
+    """How many numbers come out of the last of these blocks."""
     H, W, C = shape
-    blocks: list[Block] = []
-    while len(blocks) < depth and min(H, W) >= 2:
-        blocks.append(Block(C, width, rng=rng))
-        H, W, C = H // 2, W // 2, width
-    return tuple(blocks), H * W * C
+    halvings = _deepest(shape, depth)
+    return (H >> halvings) * (W >> halvings) * (width if halvings else C)
+
+
+def _deepest(shape: tuple[int, int, int], depth: int) -> int:
+    """There are fewer blocks when the image runs out of pixels first: an instance norm over one pixel is zero."""
+    check_pixels("ConvNet", shape)
+    return min(depth, min(shape[:2]).bit_length() - 1)
 
 
 class ConvNet(eqx.Module):
@@ -65,7 +68,7 @@ class ConvNet(eqx.Module):
         depth: int = 3,
         rng: np.random.Generator,
     ):
-        self.blocks, flat = blocks_of(shape, width, depth, rng)
+        self.blocks, flat = blocks_of(shape, width, depth, rng), flat_size(shape, width, depth)
         self.readout = Linear(flat, classes, rng=rng)
 
     def __call__(self, x: Float[Array, "b H W C"]) -> Float[Array, "b classes"]:
