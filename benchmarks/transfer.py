@@ -1,10 +1,12 @@
 """Networks trained on a private release, under the honest protocol: PrivateDM, and what it is held against.
 
     python benchmarks/transfer.py --data-dir DATA [--dataset fashion_mnist] [--epsilon 1] [--per-class 10]
-        [--serves networks both] [--networks convnet mlp lenet resnet] [--seeds 1] [--repeats 1] [--quick]
+        [--serves networks both] [--networks convnet mlp lenet resnet] [--seeds 1] [--repeats 1]
+        [--share 0.5] [--held-out 0] [--dm] [--quick]
 
 Each repeat measures one signal, which serves every size and purpose, and fits a set to it. Networks are trained by the
-fixed recipe of `limbeck evaluate` and scored on the test split, as are those trained on as many random real images.
+fixed recipe of `limbeck evaluate` and scored on the test split, as are those trained on as many random real images. All
+networks learn from soft labels in the first repeat, the first of them from hard labels too and in every repeat.
 A row that is in `benchmarks/results/transfer.json` is not run again. The first repeat's images are drawn in
 `docs/images/`.
 """
@@ -20,7 +22,7 @@ from machine import facts, peak_memory
 from utility import DELTA, draw
 
 from limbeck.data import entry, load
-from limbeck.distill import PrivateDM, fit_matched
+from limbeck.distill import DM, PrivateDM, fit_matched
 from limbeck.evaluate import evaluate_support, random_subset_scores
 from limbeck.features import Whitened, from_config, named
 from limbeck.measure import Records
@@ -32,12 +34,14 @@ RESULTS = Path(__file__).parent / "results" / "transfer.json"
 class Dataset:
     """Records and test images; one signal of each repeat and epsilon."""
 
-    def __init__(self, name: str, data_dir: Path | None):
+    def __init__(self, name: str, data_dir: Path | None, held_out: int = 0):
         self.schema = entry(name).schema
         train, test = load(name, "train", data_dir), load(name, "test", data_dir)
-        self.train = self.schema.encode(train.x.reveal(), train.y.reveal())  # a public dataset
-        self.records = Records(self.schema, train.x, train.y)
-        self.test = self.schema.encode(test.x.reveal(), test.y.reveal())
+        X, y = train.x.reveal(), train.y.reveal()  # a public dataset
+        kept = len(y) - held_out
+        self.train = self.schema.encode(X[:kept], y[:kept])
+        self.records = Records(self.schema, X[:kept], y[:kept])
+        self.test = self.schema.encode(*((X[kept:], y[kept:]) if held_out else (test.x.reveal(), test.y.reveal())))
         self._measured: tuple[tuple, PrivateDM, float] | None = None
 
     def measured(self, epsilon: float, repeat: int, **settings) -> tuple[PrivateDM, float]:
@@ -56,13 +60,23 @@ class Dataset:
         assert not problems, problems
         features = from_config(release.recipe["features"], self.schema.shape)
         row = {}
-        for labels in ("hard", "soft"):
+        for labels, trained in (("soft", networks), ("hard", networks[:1])):
             scores = evaluate_support(
-                release.encoded, release.soft, features, release.recipe["ridge"], *self.test, networks=networks,
+                release.encoded, release.soft, features, release.recipe["ridge"], *self.test, networks=trained,
                 seeds=seeds, labels=labels,
             )  # fmt: skip
             row |= {"krr": scores.krr, labels: {name: list(found) for name, found in scores.networks.items()}}
         return row
+
+    def unprotected(self, per_class: int, networks: tuple[str, ...], seeds: int) -> dict:
+        model = DM(self.schema, per_class=per_class, init_seed=0)
+        begun = time.perf_counter()
+        release = model.fit(self.records).release_
+        seconds, features = time.perf_counter() - begun, from_config(release.recipe["features"], self.schema.shape)
+        scores = evaluate_support(
+            release.encoded, release.soft, features, release.recipe["ridge"], *self.test, networks=networks, seeds=seeds
+        )
+        return {"krr": scores.krr, "hard": {k: list(v) for k, v in scores.networks.items()}, "fit_s": seconds}
 
     def real(self, per_class: int, networks: tuple[str, ...], seeds: int) -> dict:
         features = Whitened.of(named("scattering", self.schema.shape))
@@ -82,6 +96,9 @@ def main() -> None:
     parser.add_argument("--networks", nargs="+", default=["convnet", "mlp", "lenet", "resnet"])
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--share", nargs="+", type=float, default=[0.5], help="of the budget, to the teacher")
+    parser.add_argument("--held-out", type=int, default=0, help="score on the last so many training records: to choose")
+    parser.add_argument("--dm", action="store_true", help="DM too, which has no privacy")
     parser.add_argument("--quick", action="store_true", help="few networks and steps, ConvNet alone, nothing kept")
     o = parser.parse_args()
     rows = json.loads(RESULTS.read_text()) if RESULTS.exists() and not o.quick else {}
@@ -97,21 +114,26 @@ def main() -> None:
             RESULTS.write_text(json.dumps(rows, indent=1) + "\n")
 
     for repeat, name in itertools.product(range(o.repeats), o.dataset):
-        dataset = datasets.setdefault(name, Dataset(name, o.data_dir))
+        if name not in datasets:
+            datasets[name] = Dataset(name, o.data_dir, o.held_out)
+        dataset, shown = datasets[name], f"{name} split" if o.held_out else name
         for per_class in o.per_class:
-            if (key := f"{name}, {per_class}/class, real subset, run {repeat}") not in rows and not repeat:
+            if (key := f"{shown}, {per_class}/class, real subset, run {repeat}") not in rows and not repeat:
                 add(key, dataset.real(per_class, networks, o.seeds))
-        for epsilon, per_class, serves in itertools.product(o.epsilon, o.per_class, o.serves):
-            if (key := f"{name}, {per_class}/class, epsilon {epsilon:g}, for {serves}, run {repeat}") in rows:
+            if o.dm and (key := f"{shown}, {per_class}/class, DM, no privacy") not in rows:
+                add(key, dataset.unprotected(per_class, networks[:1], o.seeds))
+        for epsilon, share, per_class, serves in itertools.product(o.epsilon, o.share, o.per_class, o.serves):
+            other = "" if share == 0.5 and not o.held_out else f", share {share:g}"
+            if (key := f"{shown}, {per_class}/class, epsilon {epsilon:g}{other}, for {serves}, run {repeat}") in rows:
                 continue
-            model, seconds = dataset.measured(epsilon, repeat, **measuring)
+            model, seconds = dataset.measured(epsilon, repeat, share=share, **measuring)
             begun = time.perf_counter()
             release = fit_matched(model.signal_, per_class, serves=serves, **fitting)
             times = {"measure_s": seconds, "fit_s": time.perf_counter() - begun}
-            if not repeat and not o.quick:
+            if not (repeat or other or o.quick):
                 draw(release, f"{name}-{per_class}-eps{epsilon:g}-{serves}")
             row = {"recipe": release.recipe, "guarantee": str(release.guarantee)}
-            add(key, dataset.scored(release, networks, o.seeds) | times | row)
+            add(key, dataset.scored(release, networks if not repeat else networks[:1], o.seeds) | times | row)
 
 
 if __name__ == "__main__":
