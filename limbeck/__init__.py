@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from limbeck.data import ImageSchema
-    from limbeck.distill import DPKIP, KIP, Decant, PrivateDM, fit_matched, fit_signal
+    from limbeck.data import ImageSchema, TableSchema
+    from limbeck.distill import DM, DPKIP, KIP, Decant, PrivateDM, TableDecant, fit_matched, fit_signal, fit_table
     from limbeck.errors import RequestError
     from limbeck.release import Release, Signal, load, load_signal, verify
 
 __all__ = [
+    "DM",
     "DPKIP",
     "KIP",
     "Decant",
@@ -20,14 +21,18 @@ __all__ = [
     "Release",
     "RequestError",
     "Signal",
+    "TableDecant",
+    "TableSchema",
     "fit_matched",
     "fit_signal",
+    "fit_table",
     "load",
     "load_signal",
     "verify",
 ]
 
 _HOMES = {
+    "DM": "limbeck.distill",
     "DPKIP": "limbeck.distill",
     "KIP": "limbeck.distill",
     "Decant": "limbeck.distill",
@@ -36,8 +41,11 @@ _HOMES = {
     "Release": "limbeck.release",
     "RequestError": "limbeck.errors",
     "Signal": "limbeck.release",
+    "TableDecant": "limbeck.distill",
+    "TableSchema": "limbeck.data",
     "fit_matched": "limbeck.distill",
     "fit_signal": "limbeck.distill",
+    "fit_table": "limbeck.distill",
     "load": "limbeck.release",
     "load_signal": "limbeck.release",
     "verify": "limbeck.release",

@@ -61,5 +61,6 @@ from limbeck.cli import (  # noqa: E402
     measure,  # noqa: F401
     plan,  # noqa: F401
     predict,  # noqa: F401
+    schema,  # noqa: F401
     verify,  # noqa: F401
 )

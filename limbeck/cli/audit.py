@@ -8,6 +8,7 @@ import typer
 
 from limbeck.cli import app, options, source
 from limbeck.cli.terminal import errors, output, progress
+from limbeck.data import Images, of_images
 from limbeck.errors import RequestError
 
 audit = typer.Typer(no_args_is_help=True, help="Try to refute a privacy claim. An audit never proves one.")
@@ -119,9 +120,10 @@ def one_run(
         "dpkip", features, per_class, preset, epsilon=epsilon, delta=delta, batch=batch, epochs=epochs,
         learning_rate=learning_rate, clip_norm=clip_norm, ridge=ridge,
     )  # fmt: skip
-    declared = source.declared(data, schema, tell=not as_json)
+    declared = of_images(source.declared(data, schema, tell=not as_json), "this audit")
     with progress(f"reading {data}"):
         images = source.records(data, declared, data_dir=data_dir, labels=labels, resize=resize)
+    assert isinstance(images, Images)
 
     from limbeck.audit import audit_one_run
     from limbeck.distill import DPKIP

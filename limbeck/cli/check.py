@@ -7,6 +7,7 @@ import typer
 
 from limbeck.cli import app, source
 from limbeck.cli.terminal import errors, output
+from limbeck.data import Images, Schema, Table, TableSchema
 
 
 @app.command()
@@ -28,18 +29,32 @@ def check(
     images = source.records(data, declared, split=split, data_dir=data_dir, labels=labels, resize=resize)
     bad: list[tuple[int, str]] = []
     if strict:
-        from limbeck.data.check import bad_records
-
-        bad = bad_records(images, declared)
+        bad = _bad(images, declared)
         errors.print("[yellow]private:[/] this list is outside the guarantee. Keep it.", highlight=False)
     if as_json:
         found = [{"record": i, "reason": reason} for i, reason in bad]
         print(json.dumps({"records": len(images), "bad": found if strict else None}, indent=1))
     else:
-        output.print(f"{images.source}: {len(images)} records of shape {declared.shape}", highlight=False)
+        output.print(f"{images.source}: {len(images)} records of {_form(declared)}", highlight=False)
         for i, reason in bad:
             output.print(f"  record {i}: {reason}", markup=False, highlight=False)
         if strict and not bad:
             output.print("no bad records", highlight=False)
     if bad:
         raise typer.Exit(1)
+
+
+def _bad(records: Images | Table, declared: Schema) -> list[tuple[int, str]]:
+    if isinstance(declared, TableSchema):
+        from limbeck.data.tables.check import bad_rows
+
+        assert isinstance(records, Table)
+        return bad_rows(records, declared)
+    from limbeck.data.check import bad_records
+
+    assert isinstance(records, Images)
+    return bad_records(records, declared)
+
+
+def _form(declared: Schema) -> str:
+    return f"{len(declared.features)} columns" if isinstance(declared, TableSchema) else f"shape {declared.shape}"

@@ -22,15 +22,23 @@ def list_known(
     from rich.table import Table
 
     from limbeck.data import entry, known
-    from limbeck.data.catalogue import find
+    from limbeck.data.catalogue import data_folder, find
+    from limbeck.data.tables.catalogue import EMBEDDED, TABLES, find_table
 
     entries = [entry(name) for name in known()]
+    tables = list(TABLES.values())
+    tables_here = {t.name for t in tables if t.name == EMBEDDED or find_table(t, data_folder(data_dir))}
     here = {e.name: e.reader == "embedded" or find(e, data_dir) is not None for e in entries}
     if as_json:
         facts = [
             {"name": e.name, "title": e.title, "schema": e.schema.model_dump(mode="json"), "records": e.records,
              "licence": e.licence, "homepage": e.homepage, "here": here[e.name]}
             for e in entries
+        ]  # fmt: skip
+        facts += [
+            {"name": t.name, "title": t.title, "schema": t.schema.model_dump(mode="json"), "records": t.records,
+             "licence": t.licence, "homepage": t.homepage, "here": t.name in tables_here}
+            for t in tables
         ]  # fmt: skip
         print(json.dumps(facts, indent=1))
         return
@@ -39,6 +47,11 @@ def list_known(
         table.add_row(
             e.name, str(e.records["train"]), "x".join(map(str, e.schema.shape)), str(len(e.schema.classes)),
             e.licence, "yes" if here[e.name] else "no",
+        )  # fmt: skip
+    for t in tables:
+        table.add_row(
+            t.name, str(t.records.get("train", "")), f"{len(t.schema.features)} columns", str(len(t.schema.classes)),
+            t.licence, "yes" if t.name in tables_here else "no",
         )  # fmt: skip
     output.print(table)
 

@@ -12,14 +12,13 @@ from limbeck.cli.charge import Charge
 from limbeck.cli.keys import signing_key
 from limbeck.cli.run import Destination, done, private_run
 from limbeck.cli.terminal import errors, progress
-from limbeck.data import Images, ImageSchema
+from limbeck.data import Images, ImageSchema, Table, of_images
 from limbeck.errors import RequestError
 
 if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-    from limbeck.distill import DPKIP, Decant, PrivateDM
+    from limbeck.distill import DPKIP, Decant, PrivateDM, TableDecant
     from limbeck.measure import Records
+    from limbeck.measure.store import Keeping
     from limbeck.privacy.journal import Journal
     from limbeck.privacy.plan import Plan
     from limbeck.release import Release
@@ -31,9 +30,11 @@ def distill(
     out: Annotated[Path, typer.Option("--out", help="The release folder to write.")],
     epsilon: options.Epsilon = 1.0,
     delta: options.Delta = 1e-5,
-    per_class: options.PerClass = 10,
-    features: options.Features = "scattering",
+    per_class: options.PerClass = None,
+    rows: options.Rows = None,
+    features: options.Features = "auto",
     method: options.Method = "auto",
+    init: options.Init = None,
     serves: options.Serves = None,
     schema: source.Schema = None,
     data_dir: source.DataDir = None,
@@ -74,29 +75,36 @@ def distill(
     """
     options.check_relation(relation)
     options.check_noise(noise)
+    declared = source.declared(data, schema, tell=not as_json)
+    features, per_class = options.resolved_kind(declared, features, per_class, rows)
     method, clip = options.resolved_method(
         method, features, preset=preset, epochs=epochs, optimiser=optimiser, clip=clip, clip_norm=clip_norm,
         steps=steps, project=project, valid_range=valid_range, smoothness=smoothness, learn_labels=learn_labels,
-        serves=serves,
+        serves=serves, learning_rate=learning_rate, batch=batch, init=init,
     )  # fmt: skip
     common: dict[str, Any] = {
-        "batch": batch, "learning_rate": learning_rate, "ridge": ridge, "init_seed": init_seed,
+        "batch": batch, "learning_rate": learning_rate, "ridge": ridge, "init_seed": init_seed, "rows": rows,
     }  # fmt: skip
     private = {
         "epsilon": epsilon, "delta": delta, "clip_norm": clip_norm, "relation": relation, "noise": noise, "seed": seed,
         "chunk": chunk,
     }  # fmt: skip
+    if method in options.UNPROTECTED:
+        if seed is not None or clip_norm is not None:
+            raise RequestError(
+                f"--seed and --clip-norm belong to private methods; {method} has no noise and no clipping."
+            )
+        if dataset is not None or ledger is not None:
+            raise RequestError(
+                f"--dataset and --ledger belong to private methods; {method} spends no budget: it keeps none."
+            )
+        if resume:
+            raise RequestError(f"--resume belongs to private methods: {method} spends nothing, so start it again.")
     match method:
         case "kip":
-            if seed is not None or clip_norm is not None:
-                raise RequestError(
-                    "--seed and --clip-norm belong to private methods; kip has no noise and no clipping."
-                )
-            if dataset is not None or ledger is not None:
-                raise RequestError(
-                    "--dataset and --ledger belong to private methods; kip spends no budget: it keeps none."
-                )
             common |= {"learn_labels": learn_labels, "epochs": epochs, "optimiser": optimiser}
+        case "dm":
+            common |= {"init": init, "steps": steps}
         case "dpkip":
             common |= private | {"epochs": epochs, "optimiser": optimiser, "clip": clip}
         case "decant":
@@ -118,14 +126,14 @@ def distill(
     keeping = check_choice(cache, precision)
     check_free(out, force)
     key = signing_key(sign) if sign else None
-    declared = source.declared(data, schema, tell=not as_json)
 
-    def read() -> Images:
+    def read() -> Images | Table:
         with progress(f"reading {data}"):
             return source.records(data, declared, data_dir=data_dir, labels=labels, resize=resize)
 
-    if method == "kip":
-        release = _kip(declared, read, settings, out, force, resume, key)
+    if method in options.UNPROTECTED:
+        release = _unprotected(method, of_images(declared, f"--method {method}"), read, settings, keeping)
+        release.save(out, force=force, sign=key)
     else:
         charge = Charge.of(data, dataset, ledger, no_ledger)
         to = Destination(out, force, resume, as_json, key, keeping)
@@ -137,34 +145,35 @@ def distill(
     done(f"{len(release)} records", out, release.guarantee, f"limbeck verify {out}; limbeck evaluate {out} --test TEST")
 
 
-def _kip(
-    schema: ImageSchema,
-    read: Callable[[], Images],
-    settings: dict,
-    out: Path,
-    force: bool,
-    resume: bool,
-    key: "Ed25519PrivateKey | None",
-):
-    from limbeck.distill import KIP
+def _unprotected(
+    method: str, schema: ImageSchema, read: Callable[[], Images | Table], settings: dict[str, Any], keeping: "Keeping"
+) -> "Release":
+    """By a method that promises nothing, and that says so before it begins."""
+    from limbeck.distill import DM, KIP
+    from limbeck.distill.cost import check_memory
     from limbeck.measure import Records
 
-    if resume:
-        raise RequestError("--resume belongs to private methods: kip spends nothing, so start it again.")
+    if full := settings.get("batch") == "full":
+        del settings["batch"]
+    model = KIP(schema, **settings) if method == "kip" else DM(schema, **settings)
+    if isinstance(model, DM):
+        model.check()
     images = read()
-    if settings.get("batch") == "full":
-        settings["batch"] = len(images)
-    errors.print("[bold red]kip gives no privacy guarantee[/]: treat its output as the data itself.")
-    model = KIP(schema, **settings)
+    errors.print(f"[bold red]{method} gives no privacy guarantee[/]: treat its output as the data itself.")
+    if full:
+        model.batch = len(images)
+    if isinstance(model, DM):
+        check_memory(model, len(images), **keeping)
+        if model.init == "real":
+            errors.print("[bold red]its images start as real records[/]: the release gives those away.")
     with progress("distilling") as report:
-        model.fit(Records(schema, images.x, images.y, images.units), progress=report)
-    model.release_.save(out, force=force, sign=key)
-    return model.release_
+        records = Records(schema, images.x, images.y, images.units, **keeping)
+        return model.fit(records, progress=report).release_
 
 
 def _private(
-    model: "DPKIP | Decant | PrivateDM",
-    read: Callable[[], Images],
+    model: "DPKIP | Decant | PrivateDM | TableDecant",
+    read: Callable[[], Images | Table],
     charge: Charge,
     n: int | None,
     to: Destination,

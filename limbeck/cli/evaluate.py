@@ -10,10 +10,13 @@ import typer
 from limbeck.cli import app, source
 from limbeck.cli.kept import KeptAccuracies
 from limbeck.cli.run import work_folder
+from limbeck.cli.table_evaluate import RELEASE, Settings, check_plots, judged_release, write_plots
 from limbeck.cli.terminal import errors, output, progress
-from limbeck.data import Images, ImageSchema
+from limbeck.data import Images, ImageSchema, Table, TableSchema, of_images
 from limbeck.errors import RequestError
 from limbeck.files import private_folder, write_private
+
+NETWORKS = "convnet,mlp,lenet,resnet"
 
 
 @app.command()
@@ -30,11 +33,11 @@ def evaluate(
     ] = False,
     networks: Annotated[
         str, typer.Option("--networks", metavar="NAMES", help="Networks to train, separated by commas, or none.")
-    ] = "convnet,mlp,lenet,resnet",
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Times each network is trained.")] = 3,
+    ] = NETWORKS,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Times each network or classifier is trained.")] = 3,
     train_on: Annotated[
-        str, typer.Option("--train-on", help="What the release's labels tell networks: hard (classes) or soft.")
-    ] = "hard",
+        str, typer.Option("--train-on", help="What the release's labels tell networks: soft, or hard: classes alone.")
+    ] = "soft",
     full: Annotated[
         bool,
         typer.Option("--full", help="Train networks on all reference records too: slow, kept for later calls."),
@@ -42,16 +45,73 @@ def evaluate(
     data_dir: source.DataDir = None,
     labels: source.Labels = None,
     resize: source.Resize = False,
+    protocol: Annotated[
+        str,
+        typer.Option("--protocol", help="Of tables: fixed settings, or the paper's, which are chosen on test rows."),
+    ] = "fixed",
+    positive: Annotated[
+        str | None,
+        typer.Option(
+            "--positive", metavar="CLASS", help="Of tables with two classes: the one to look for; else the second."
+        ),
+    ] = None,
+    plots: Annotated[
+        Path | None, typer.Option("--plots", metavar="DIR", help="Of tables: a folder for plots beside real rows.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Kernel ridge regression and networks trained on the release, tested on real records.
+    """What a release is worth: what is trained on it, tested on real records.
+
+    Of images, kernel ridge regression and networks; of a table, twelve classifiers, and how like real rows it is.
 
     The scores are computed from real records without noise, so they are private unless you declare those public.
     """
+    from limbeck.release import load
+
+    loaded = load(release)
+    if isinstance(loaded.schema, TableSchema):
+        of_images_only = {
+            "--networks": networks != NETWORKS, "--train-on": train_on != "soft", "--full": full,
+            "--labels": labels is not None, "--resize": resize,
+        }  # fmt: skip
+        _refuse(of_images_only, "images, and this release is a table, which twelve classifiers are trained on")
+        _evaluate_table(
+            release, loaded, test, reference, data_dir, Settings(protocol, seeds, positive), plots, public, as_json
+        )
+        return
+    of_tables_only = {
+        "--protocol": protocol != "fixed",
+        "--positive": positive is not None,
+        "--plots": plots is not None,
+    }
+    _refuse(of_tables_only, "tables, and this release is of images, which networks are trained on")
+    rows = _image_rows(
+        release, loaded, test, reference, networks, seeds, train_on, full,
+        {"data_dir": data_dir, "labels": labels, "resize": resize},
+    )  # fmt: skip
+    saved = save_scores(release, _facts(rows), str(loaded.guarantee), public)
+    if as_json:
+        print(saved.read_text())
+        return
+    output.print(score_table(rows, {"release": str(loaded.guarantee)}))
+    _say_where(saved, public)
+
+
+def _image_rows(
+    release: Path,
+    loaded: Any,
+    test: str,
+    reference: str | None,
+    networks: str,
+    seeds: int,
+    train_on: str,
+    full: bool,
+    where: dict[str, Any],
+) -> dict[str, Any]:
+    """Scores of the release, and of real records where there are some, by name."""
     from limbeck.evaluate import evaluate_support, full_set_scores, random_subset_scores
     from limbeck.evaluate.training import Labels
     from limbeck.features import from_config
-    from limbeck.release import load
 
     names = chosen_networks(networks)
     if train_on not in ("hard", "soft"):
@@ -60,10 +120,9 @@ def evaluate(
         raise RequestError("--full trains on the real training records, and none are given: add --reference DATA.")
     if full and not names:
         raise RequestError(f"--full trains networks, and --networks is {networks!r}: name some, or leave --full out.")
-    loaded = load(release)
-    schema, ridge = loaded.schema, loaded.recipe["ridge"]
+    schema = of_images(loaded.schema, "this evaluation")
+    ridge = loaded.recipe["ridge"]
     features = from_config(loaded.recipe["features"], schema.shape)
-    where: dict[str, Any] = {"data_dir": data_dir, "labels": labels, "resize": resize}
     x_test, c_test = _encoded(source.records(test, schema, split="test", **where), schema)
     rows = {}
     with progress("evaluating the release") as report:
@@ -84,11 +143,45 @@ def evaluate(
         kept = KeptAccuracies(release, (reference, x, c), (test, x_test, c_test))
         trained = {name: kept.found(name, classes, seeds, train=full) for name in names}
         rows["full training set"] = scores.model_copy(update={"networks": {n: a for n, a in trained.items() if a}})
-    saved = save_scores(release, rows, str(loaded.guarantee), public)
+    return rows
+
+
+def _evaluate_table(
+    release: Path,
+    loaded: Any,
+    test: str,
+    reference: str | None,
+    data_dir: Path | None,
+    settings: Settings,
+    plots: Path | None,
+    public: bool,
+    as_json: bool,
+) -> None:
+    """Everything is computed before anything is written."""
+    if plots is not None:
+        check_plots(plots, release)
+    judged, tested = judged_release(release, loaded.schema, test, reference, data_dir, settings)
+    if plots is not None:
+        write_plots(judged, RELEASE, tested, loaded.schema, plots, public=public)
+    saved = save_scores(release, judged.facts, str(loaded.guarantee), public)
     if as_json:
         print(saved.read_text())
         return
-    output.print(score_table(rows, {"release": str(loaded.guarantee)}))
+    judged.show({RELEASE: str(loaded.guarantee)})
+    if plots is not None:
+        output.print(f"plots are in {plots}{'' if public else ', as private as the scores'}", highlight=False)
+    _say_where(saved, public)
+
+
+def _refuse(given: dict[str, bool], why: str) -> None:
+    """Options of the other kind of release, all of them at once."""
+    wrong = [name for name, stated in given.items() if stated]
+    if wrong:
+        verb = "is" if len(wrong) == 1 else "are"
+        raise RequestError(f"{', '.join(wrong)} {verb} for {why}: leave {'it' if len(wrong) == 1 else 'them'} out.")
+
+
+def _say_where(saved: Path, public: bool) -> None:
     if public:
         output.print(f"scores are in {saved}", highlight=False, soft_wrap=True)
     else:
@@ -100,8 +193,9 @@ def evaluate(
         )
 
 
-def _encoded(real: Images, schema: ImageSchema) -> tuple[np.ndarray, np.ndarray]:
+def _encoded(real: Images | Table, schema: ImageSchema) -> tuple[np.ndarray, np.ndarray]:
     """Real records as they are: what is computed from them stays with the custodian, unless they are public."""
+    assert isinstance(real, Images)
     return schema.encode(real.x.reveal(), real.y.reveal())
 
 
@@ -117,11 +211,14 @@ def chosen_networks(text: str) -> tuple[str, ...]:
     return names
 
 
-def save_scores(release: Path, rows: dict, guarantee: str, public: bool) -> Path:
+def _facts(rows: dict) -> dict[str, Any]:
+    return {"rows": {name: scores.model_dump(mode="json") for name, scores in rows.items()}}
+
+
+def save_scores(release: Path, found: dict[str, Any], guarantee: str, public: bool) -> Path:
     """Into the work folder beside the release, never into it: private unless declared public."""
     path = private_folder(work_folder(release.resolve())) / ("scores.json" if public else "scores.private.json")
-    facts = {"guarantee of the release": guarantee, "public": public}
-    facts |= {"rows": {name: scores.model_dump(mode="json") for name, scores in rows.items()}}
+    facts = {"guarantee of the release": guarantee, "public": public, **found}
     write_private(path, json.dumps(facts, indent=1).encode())
     return path
 

@@ -10,6 +10,7 @@ from limbeck.cli import app, options
 from limbeck.cli.keys import signing_key
 from limbeck.cli.run import done
 from limbeck.cli.terminal import progress
+from limbeck.data import TableSchema
 from limbeck.errors import RequestError
 
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 def fit(
     signal: Annotated[Path, typer.Argument(help="A signal folder, as `limbeck measure` writes it.")],
     out: Annotated[Path, typer.Option("--out", help="The release folder to write.")],
-    per_class: options.PerClass = 10,
+    per_class: options.PerClass = None,
+    rows: options.Rows = None,
     serves: options.Serves = None,
     ridge: options.Ridge = None,
     valid_range: options.ValidRange = None,
@@ -44,9 +46,17 @@ def fit(
     check_free(out, force)
     key = signing_key(sign) if sign else None
     measured = load_signal(signal)
+    if isinstance(measured.schema, TableSchema):
+        for name, value in {"for": serves, "valid-range": valid_range, "smoothness": smoothness}.items():
+            if value is not None:
+                raise RequestError(f"--{name} is for images; the signal is of a table.")
+        serves = "rows"
+    elif rows is not None:
+        raise RequestError("--rows is for tables; the signal is of images.")
     serves = serves or ("krr" if measured.S is None else "both")
-    options.check_serves(serves)
-    if serves != "krr":
+    if serves != "rows":
+        options.check_serves(serves)
+    if serves in ("networks", "both"):
         if valid_range is False:
             raise RequestError(f"--free-range belongs to --for krr; a set for {serves} lies within the declared range.")
         settings.pop("valid_range", None)
@@ -57,15 +67,17 @@ def fit(
                 f"verify {signal}`."
             )
 
-    from limbeck.distill import fit_matched, fit_signal
+    from limbeck.distill import fit_matched, fit_signal, fit_table
 
     with progress("fitting") as report:
         settings |= {"init_seed": init_seed, "progress": report}
-        release = (
-            fit_signal(measured, per_class, **settings)
-            if serves == "krr"
-            else fit_matched(measured, per_class, serves=cast("Serves", serves), **settings)
-        )
+        number = 10 if per_class is None else per_class
+        if serves == "rows":
+            release = fit_table(measured, rows, per_class=per_class, **settings)
+        elif serves == "krr":
+            release = fit_signal(measured, number, **settings)
+        else:
+            release = fit_matched(measured, number, serves=cast("Serves", serves), **settings)
     release.save(out, force=force, sign=key)
     if as_json:
         facts = {"out": str(out), "records": len(release), "guarantee": str(release.guarantee)}

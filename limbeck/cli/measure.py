@@ -11,7 +11,7 @@ from limbeck.cli.charge import Charge
 from limbeck.cli.keys import signing_key
 from limbeck.cli.run import Destination, done, private_run
 from limbeck.cli.terminal import progress
-from limbeck.data import Images
+from limbeck.data import Images, Table, TableSchema
 
 if TYPE_CHECKING:
     from limbeck.measure import Records
@@ -26,8 +26,8 @@ def measure(
     out: Annotated[Path, typer.Option("--out", help="The signal folder to write.")],
     epsilon: options.Epsilon = 1.0,
     delta: options.Delta = 1e-5,
-    features: options.Features = "scattering",
-    serves: options.Serves = "krr",
+    features: options.Features = "auto",
+    serves: options.Serves = None,
     schema: source.Schema = None,
     data_dir: source.DataDir = None,
     labels: source.Labels = None,
@@ -58,10 +58,17 @@ def measure(
     """
     options.check_relation(relation)
     options.check_noise(noise)
+    declared = source.declared(data, schema, tell=not as_json)
+    features, _ = options.resolved_kind(declared, features, None, None)
+    table = isinstance(declared, TableSchema)
+    if serves is None and not table:  # what is of the teacher alone is asked for where a teacher is all that is wanted
+        of_teacher = (steps, project, learning_rate, clip_norm, "full" if batch == "full" else None)
+        serves = "both" if all(value is None for value in of_teacher) else "krr"
     method, _ = options.resolved_method("auto", features, serves=serves, steps=steps, project=project)
     settings = options.method_settings(
-        method, features, 1, None, epsilon=epsilon, delta=delta, batch=batch, steps=steps, project=project,
-        learning_rate=learning_rate, clip_norm=clip_norm, relation=relation, noise=noise, seed=seed, chunk=chunk,
+        method, features, None if table else 1, None, epsilon=epsilon, delta=delta, batch=batch, steps=steps,
+        project=project, learning_rate=learning_rate, clip_norm=clip_norm, relation=relation, noise=noise, seed=seed,
+        chunk=chunk,
     )  # fmt: skip
 
     from limbeck.distill import DPKIP
@@ -73,9 +80,8 @@ def measure(
     keeping = check_choice(cache, precision)
     check_free(out, force)
     key = signing_key(sign) if sign else None
-    declared = source.declared(data, schema, tell=not as_json)
 
-    def read() -> Images:
+    def read() -> Images | Table:
         with progress(f"reading {data}"):
             return source.records(data, declared, data_dir=data_dir, labels=labels, resize=resize)
 
@@ -99,4 +105,4 @@ def measure(
     if as_json:
         print(json.dumps({"out": str(out), "guarantee": str(signal.guarantee)}))
         return
-    done("a signal", out, signal.guarantee, f"limbeck verify {out}; limbeck fit {out} --per-class 10 --out RELEASE")
+    done("a signal", out, signal.guarantee, f"limbeck verify {out}; limbeck fit {out} --out RELEASE")

@@ -6,30 +6,42 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from limbeck.cli.terminal import note
-from limbeck.data import ImageSchema
+from limbeck.data import Schema, TableSchema, of_images
 from limbeck.errors import RequestError
 
 if TYPE_CHECKING:
-    from limbeck.distill import DPKIP, Decant, PrivateDM
+    from limbeck.distill import DPKIP, Decant, PrivateDM, TableDecant
 
 Epsilon = Annotated[float, typer.Option("--epsilon", help="The privacy budget epsilon.")]
 Delta = Annotated[float, typer.Option("--delta", help="The guarantee's delta; well below 1 / records.")]
-PerClass = Annotated[int, typer.Option("--per-class", help="Synthetic images a class.")]
-Method = Annotated[str, typer.Option("--method", help="auto, decant, private-dm, dpkip, or kip: no privacy guarantee.")]
+PerClass = Annotated[
+    int | None,
+    typer.Option("--per-class", help="Synthetic records a class: 10 of images; of a table, for a small set."),
+]
+Rows = Annotated[
+    int | None, typer.Option("--rows", help="Synthetic rows of a table; by default, as its recipe has it.")
+]
+Method = Annotated[
+    str, typer.Option("--method", help="auto, decant, private-dm, dpkip; or kip, dm: no privacy guarantee.")
+]
 Serves = Annotated[
     str | None,
-    typer.Option("--for", help="What the set is to serve: krr (kernel ridge regression), networks, or both."),
+    typer.Option("--for", help="What the set is to serve: krr (kernel ridge regression), networks, or both (default)."),
 ]
-Features = Annotated[str, typer.Option("--features", help="scattering or fc-ntk.")]
+Init = Annotated[
+    str | None,
+    typer.Option("--init", help="What images start from (dm): random, or real: records, which the release gives away."),
+]
+Features = Annotated[str, typer.Option("--features", help="auto, scattering or fc-ntk (images), or table.")]
 Preset = Annotated[
     str | None, typer.Option("--preset", help="Settings of the paper's tables, as in fashion_mnist/10/eps1.")
 ]
-Batch = Annotated[str | None, typer.Option("--batch", help="Expected records a step, or full.")]
+Batch = Annotated[str | None, typer.Option("--batch", help="Expected records a step (dm: of each class), or full.")]
 Epochs = Annotated[float | None, typer.Option("--epochs", help="Passes over the data.")]
 Project = Annotated[
     int | None, typer.Option("--project", help="Dimensions to project the features to, at random (decant).")
 ]
-Steps = Annotated[int | None, typer.Option("--steps", help="Gradients asked for (decant).")]
+Steps = Annotated[int | None, typer.Option("--steps", help="Gradients asked for (decant), or steps of matching (dm).")]
 LearningRate = Annotated[float | None, typer.Option("--learning-rate", help="Step size.")]
 Clip = Annotated[str | None, typer.Option("--clip", help="Where gradients are clipped (dpkip): pixels or features.")]
 ClipNorm = Annotated[float | None, typer.Option("--clip-norm", help="C: the largest norm of a contribution.")]
@@ -75,19 +87,33 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON."
 Count = Annotated[int | None, typer.Option("--n", help="Records (or persons) in DATA: public. Not read.")]
 
 
-METHODS = ("decant", "private-dm", "dpkip", "kip")
+METHODS = ("decant", "private-dm", "dpkip", "kip", "dm")
+UNPROTECTED = ("kip", "dm")  # no privacy guarantee: never chosen unless asked for by name
 SERVING = {"krr": "decant", "networks": "private-dm", "both": "private-dm"}
-FINITE = ("scattering",)  # features that are a finite map
+FINITE = ("scattering", "table")  # features that are a finite map
 OWNERS = {  # of options that not all methods have
     "preset": ("kip", "dpkip"),
     "epochs": ("kip", "dpkip"),
     "optimiser": ("kip", "dpkip"),
     "clip": ("dpkip",),
-    "steps": ("decant",),
+    "steps": ("decant", "dm"),
+    "init": ("dm",),
     "project": ("decant",),
     "valid_range": ("decant",),
     "smoothness": ("decant", "private-dm"),
 }
+
+
+def resolved_kind(schema: Schema, features: str, per_class: int | None, rows: int | None) -> tuple[str, int | None]:
+    """Features, and records a class, as the kind of data has them when they are not given."""
+    if isinstance(schema, TableSchema):
+        if features not in ("auto", "table"):
+            raise RequestError(f"--features {features} is for images; the schema declares a table: leave it out.")
+        return "table", per_class
+    if features == "table" or rows is not None:
+        given = "--rows" if rows is not None else "--features table"
+        raise RequestError(f"{given} is for tables; the schema declares images.")
+    return "scattering" if features == "auto" else features, 10 if per_class is None else per_class
 
 
 def resolved_method(
@@ -110,8 +136,8 @@ def resolved_method(
     if method not in METHODS:
         raise RequestError(f"--method is {method!r}; auto, {', '.join(METHODS)} is expected.")
     if learn_labels and method != "kip":
-        said = "keeps the labels fixed, or learns them at no cost" if method == "dpkip" else "labels by its teacher"
-        raise RequestError(f"--learn-labels belongs to kip: {method} {said}.")
+        said = {"dpkip": "keeps the labels fixed, or learns them at no cost", "dm": "keeps the labels fixed"}
+        raise RequestError(f"--learn-labels belongs to kip: {method} {said.get(method, 'labels by its teacher')}.")
     for name in given:
         if method not in OWNERS.get(name, METHODS):
             owners = " and ".join(OWNERS[name])
@@ -121,12 +147,16 @@ def resolved_method(
 
 def _chosen(features: str, given: dict[str, Any]) -> tuple[str, str | None, str]:
     for name, owners in {"clip_norm": ("dpkip",), **OWNERS}.items():
-        if name in given:
+        if name in given and "private-dm" not in owners and not set(owners) <= set(UNPROTECTED):
             owner = "decant" if "decant" in owners else "dpkip"
             return owner, given.get("clip"), f"--{name.replace('_', '-')} was given"
     if features not in FINITE:
-        return "dpkip", None, f"{features} is no finite feature map, which decant needs"
-    return "decant", None, "its one measurement serves sets of every size; --method dpkip --clip pixels is the paper's"
+        return "dpkip", None, f"{features} is no finite feature map, which a teacher needs"
+    if features == "table":
+        return "decant", None, "a teacher and the marginals of a table, measured once, serve sets of every size"
+    if "learning_rate" in given or given.get("batch") == "full":
+        return "decant", None, "--learning-rate or --batch full was given"
+    return "private-dm", None, "its set serves networks and regression; --for krr is made sooner, for regression alone"
 
 
 def check_serves(serves: str) -> None:
@@ -135,10 +165,16 @@ def check_serves(serves: str) -> None:
 
 
 def private_model(
-    method: str, schema: ImageSchema, settings: dict[str, Any], serves: str | None = None
-) -> "DPKIP | Decant | PrivateDM":
-    from limbeck.distill import DPKIP, Decant, PrivateDM
+    method: str, schema: Schema, settings: dict[str, Any], serves: str | None = None
+) -> "DPKIP | Decant | PrivateDM | TableDecant":
+    from limbeck.distill import DPKIP, Decant, PrivateDM, TableDecant
 
+    if isinstance(schema, TableSchema) and method == "decant":
+        for name in ("valid_range", "smoothness"):
+            if name in settings:
+                raise RequestError(f"--{name.replace('_', '-')} is for images; the schema declares a table.")
+        return TableDecant(schema, **settings)
+    schema = of_images(schema, f"--method {method}")
     if method != "private-dm":
         return Decant(schema, **settings) if method == "decant" else DPKIP(schema, **settings)
     for name in ("clip_norm", "learning_rate"):
@@ -150,7 +186,9 @@ def private_model(
     return PrivateDM(schema, **settings, **chosen)
 
 
-def method_settings(method: str, features: str, per_class: int, preset: str | None, **given: Any) -> dict[str, Any]:
+def method_settings(
+    method: str, features: str, per_class: int | None, preset: str | None, **given: Any
+) -> dict[str, Any]:
     """Constructor arguments: the preset's, overridden by what was given on the command line."""
     from limbeck.distill import presets
 
@@ -164,6 +202,8 @@ def method_settings(method: str, features: str, per_class: int, preset: str | No
             raise RequestError(f"--batch is {settings['batch']!r}; a whole number or full is expected.") from None
     if settings.get("optimiser", "adam") not in ("adam", "sgd"):
         raise RequestError(f"--optimiser is {settings['optimiser']!r}; adam or sgd is expected.")
+    if settings.get("init", "random") not in ("random", "real"):
+        raise RequestError(f"--init is {settings['init']!r}; random or real is expected.")
     if settings.get("clip", "pixels") not in ("pixels", "features"):
         raise RequestError(f"--clip is {settings['clip']!r}; pixels or features is expected.")
     for name in ("epochs", "steps", "learning_rate", "clip_norm", "ridge", "smoothness", "chunk"):

@@ -15,8 +15,9 @@ def plan(
     data: source.Data,
     epsilon: options.Epsilon = 1.0,
     delta: options.Delta = 1e-5,
-    per_class: options.PerClass = 10,
-    features: options.Features = "scattering",
+    per_class: options.PerClass = None,
+    rows: options.Rows = None,
+    features: options.Features = "auto",
     method: options.Method = "auto",
     serves: options.Serves = None,
     n: options.Count = None,
@@ -39,18 +40,19 @@ def plan(
     """Dry run: what will be spent on what, the noise, the time and the memory. Reads no data."""
     options.check_relation(relation)
     options.check_noise(noise)
+    declared = source.declared(data, schema, tell=not as_json)
+    features, per_class = options.resolved_kind(declared, features, per_class, rows)
     method, clip = options.resolved_method(
         method, features, preset=preset, epochs=epochs, optimiser=optimiser, clip=clip, clip_norm=clip_norm,
-        steps=steps, project=project, serves=serves,
+        steps=steps, project=project, serves=serves, learning_rate=learning_rate, batch=batch,
     )  # fmt: skip
-    if method == "kip":
-        raise RequestError("kip measures nothing under a plan; --method decant or dpkip is expected.")
+    if method in options.UNPROTECTED:
+        raise RequestError(f"{method} measures nothing under a plan; --method decant, private-dm or dpkip is expected.")
     settings = options.method_settings(
         method, features, per_class, preset, epsilon=epsilon, delta=delta, batch=batch, epochs=epochs, steps=steps,
         project=project, learning_rate=learning_rate, clip=clip, clip_norm=clip_norm, ridge=ridge, optimiser=optimiser,
-        chunk=chunk, relation=relation, noise=noise,
+        chunk=chunk, relation=relation, noise=noise, rows=rows,
     )  # fmt: skip
-    declared = source.declared(data, schema, tell=not as_json)
     n = n or source.public_count(data)
     if n is None:
         raise RequestError(f"how many records {data} holds is not known without reading it: say it with --n.")

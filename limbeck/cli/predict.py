@@ -25,12 +25,13 @@ def predict(
     """Classify raw images with the kernel ridge regression that the release was distilled for."""
     if out.exists() and not force:
         raise RequestError(f"{out} exists. Choose another --out, or replace it with --force.")
+    from limbeck.data import of_images
     from limbeck.data.unlabelled import read_unlabelled
     from limbeck.release import load
 
     loaded = load(release)
-    names, x, readable = read_unlabelled(images, loaded.schema, split)
     model = loaded.classifier()
+    names, x, readable = read_unlabelled(images, of_images(loaded.schema, "predict"), split)
     with progress("predicting") as report:
         p = model.predict_proba(x.reveal(), progress=report)
     partial = out.with_name(f".{out.name}.partial")

@@ -12,7 +12,7 @@ import typer
 from limbeck.cli.charge import Charge
 from limbeck.cli.plan import summary, warn_delta
 from limbeck.cli.terminal import errors, output, progress
-from limbeck.data import Images
+from limbeck.data import Images, Table
 from limbeck.errors import RequestError
 from limbeck.files import private_folder
 from limbeck.release import Release, Signal
@@ -20,7 +20,7 @@ from limbeck.release import Release, Signal
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    from limbeck.distill import DPKIP, Decant, PrivateDM
+    from limbeck.distill import DPKIP, Decant, PrivateDM, TableDecant
     from limbeck.measure import Records
     from limbeck.measure.store import Keeping
     from limbeck.privacy.journal import Journal
@@ -42,8 +42,8 @@ class Destination:
 
 
 def private_run(
-    model: "DPKIP | Decant | PrivateDM",
-    read: Callable[[], Images],
+    model: "DPKIP | Decant | PrivateDM | TableDecant",
+    read: Callable[[], Images | Table],
     charge: Charge,
     n: int | None,
     to: Destination,
@@ -55,6 +55,7 @@ def private_run(
 
     `recipe` is what the run is asked to do besides its plan; `produce` measures, and returns what is to be saved.
     """
+    from limbeck.distill import TableDecant
     from limbeck.measure import Records
     from limbeck.privacy.journal import Journal
 
@@ -87,7 +88,8 @@ def private_run(
     try:
         model.init_seed = journal.remember("init_seed", model.init_seed)
         with progress("features") as report:
-            records.prepare(model.resolved_features(), progress=report)
+            kept = model.kept_features(plan.n) if isinstance(model, TableDecant) else model.resolved_features()
+            records.prepare(kept, progress=report)
         # From here on the run is charged; a crash before leaves a folder that nothing was measured in, and resuming
         # it comes by here.
         recorded = charge.reserve(journal.run, plan, records, to.out)
@@ -112,7 +114,9 @@ def private_run(
     return product
 
 
-def _planned(model: "DPKIP | Decant | PrivateDM", n: int, charge: Charge | None, to: Destination) -> "Plan":
+def _planned(
+    model: "DPKIP | Decant | PrivateDM | TableDecant", n: int, charge: Charge | None, to: Destination
+) -> "Plan":
     from limbeck.distill.cost import check_memory
 
     check_memory(model, n, **to.keeping)

@@ -170,6 +170,10 @@ class ImageSchema(BaseModel):
             raise RequestError(f"{len(rows)} images with {len(labels)} labels; one label an image is expected")
         return rows, labels
 
+    def by_record(self) -> "ImageSchema":
+        """The same with one record as the unit."""
+        return self.model_copy(update={"unit": "record", "rows_per_unit": 1})
+
     def decode(self, x: Any, *, whole: bool = False) -> np.ndarray:
         """Turn encoded pixels back into the declared units, as float32; nothing is held within the range.
 

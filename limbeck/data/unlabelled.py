@@ -51,7 +51,7 @@ def _collect(path: Path, schema: ImageSchema, split: str) -> tuple[list[str], np
                 raise RequestError(f"{path} holds the arrays {', '.join(file.files)}; x, images or data is expected")
             x = file[found[0]]
     else:
-        unit_free = schema.model_copy(update={"unit": "record", "rows_per_unit": 1})
+        unit_free = schema.by_record()
         images = read(path, unit_free, split=split, resize=True)
         names = map(str, range(len(images))) if images.names is None else images.names.reveal()
         return list(names), images.x.reveal()

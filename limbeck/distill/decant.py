@@ -1,24 +1,23 @@
 """Decant: learn a linear teacher privately, then pour it into a small set. Measure once, fit for ever."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from limbeck.data import ImageSchema
+from limbeck.data import ImageSchema, Schema
 from limbeck.distill.inducing import Progress, check_per_class, features_for, sampling_of
+from limbeck.distill.measuring import Answers, Measuring
 from limbeck.distill.pouring import fit_signal, pouring_recipe
+from limbeck.distill.table_fit import fit_table, table_recipe
 from limbeck.errors import RequestError
 from limbeck.features import FeatureMap, Projected, Whitened
-from limbeck.measure import Loss, Records, Session, WeightGradient
+from limbeck.measure import FeatureGradient, Loss, Query, Records, Session, WeightGradient
 from limbeck.measure.session import CHUNK
 from limbeck.privacy.accounting import Relation
-from limbeck.privacy.guarantee import Guarantee
-from limbeck.privacy.journal import Journal
 from limbeck.privacy.plan import Measurement, Noise, Plan, check_privacy
-from limbeck.privacy.stream import Stream
 from limbeck.release import Release, Signal
 
 TEACHER = "weight gradient"
@@ -27,7 +26,7 @@ FEWEST, MOST = 40, 200  # steps
 
 
 @dataclass
-class Decant:
+class Decant(Measuring):
     r"""Distil a private teacher: the data is asked about F x C weights, and never about pixels.
 
     (a) **Measure.** The teacher is a linear model on fixed features phi(x), of unit norm, whitened by the covariance
@@ -90,7 +89,7 @@ class Decant:
     is what the teacher sees in it.
     """
 
-    schema: ImageSchema
+    schema: Schema
     epsilon: float = 1.0
     delta: float = 1e-5
     per_class: int = 10
@@ -111,15 +110,6 @@ class Decant:
     init_seed: int | None = None
     seed: int | None = None
     chunk: int = 512
-    plan_: Plan = field(init=False, repr=False)
-    guarantee_: Guarantee = field(init=False, repr=False)
-    signal_: Signal = field(init=False, repr=False)
-    release_: Release = field(init=False, repr=False)
-
-    def fit_resample(self, X, y, units=None, *, progress: Progress | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Distil (X, y): images in declared units (m, H, W, C) and their labels (m,)."""
-        self.fit(Records(self.schema, X, y, units), progress=progress)
-        return self.release_.x, self.release_.labels
 
     def plan(self, n: int) -> Plan:
         """What will be measured of n units, with the noise that (epsilon, delta) asks for. Reads no data."""
@@ -167,7 +157,7 @@ class Decant:
 
     def resolved_features(self) -> FeatureMap:
         features = self.base_features()
-        if isinstance(self.features, str):
+        if isinstance(self.features, str) and isinstance(self.schema, ImageSchema):
             features = Whitened.of(features)
         return features if self.project is None else Projected.of(features, self.project)
 
@@ -189,49 +179,45 @@ class Decant:
 
     def recipe(self, plan: Plan) -> dict[str, Any]:
         """Every hyper-parameter of both stages, so that a result can be repeated; public."""
+        if not isinstance(self.schema, ImageSchema):
+            small = table_recipe(
+                self.schema, None, per_class=self.per_class, init_seed=self.init_seed, ridge=self.ridge
+            )
+            return self.signal_recipe(plan) | small
         return self.signal_recipe(plan) | pouring_recipe(self.schema, self.per_class, **self._fit_settings)
 
-    def fit(
-        self,
-        records: Records,
-        *,
-        plan: Plan | None = None,
-        journal: Journal | None = None,
-        progress: Progress | None = None,
-    ) -> "Decant":
-        """Measure, then fit; with a journal, an interrupted run can be continued without spending again."""
-        signal = self.measure(records, plan=plan, journal=journal, progress=progress)
-        self.release_ = fit_signal(
-            signal, self.per_class, features=self.resolved_features(), progress=progress, **self._fit_settings
-        )
-        return self
+    def fitted(self, signal: Signal, progress: Progress | None) -> Release:
+        features = self.resolved_features()
+        if isinstance(self.schema, ImageSchema):
+            return fit_signal(signal, self.per_class, features=features, progress=progress, **self._fit_settings)
+        return fit_table(
+            signal, per_class=self.per_class, features=features, progress=progress, init_seed=self.init_seed,
+            ridge=self.ridge,
+        )  # fmt: skip
 
-    def measure(
-        self,
-        records: Records,
-        *,
-        plan: Plan | None = None,
-        journal: Journal | None = None,
-        progress: Progress | None = None,
-    ) -> Signal:
-        """The private teacher: all that is ever asked of the records."""
-        self.plan_ = plan = plan or self.plan(records.n)
-        stream = Stream(self.seed)
-        session = Session(records, plan, stream=stream, journal=journal, chunk=self.units_at_a_time)
+    def answers(self, session: Session, records: Records, plan: Plan, progress: Progress | None) -> Answers:
+        """The private teacher."""
         features = self.resolved_features()
         records.prepare(features)
-        W = self.learned(session, features.dim, plan, progress)
-        self.guarantee_ = Guarantee.of(plan, seeded=stream.seeded)
-        self.signal_ = Signal(self.schema, np.asarray(W), self.guarantee_, self.signal_recipe(plan), plan)
-        return self.signal_
+        return self.learned(session, features.dim, plan, progress), None
 
-    def learned(self, session: Session, F: int, plan: Plan, progress: Progress | None) -> Float[Array, "F C"]:
-        """Heavy-ball gradient descent, each step on one noisy answer: post-processing throughout."""
+    def query(self, W: Float[Array, "F C"], through: FeatureMap | None = None) -> Query:
+        """What a step asks at the weights W."""
+        gradient = WeightGradient(W, self.loss)
+        return gradient if through is None else FeatureGradient(through, gradient)
+
+    def learned(
+        self, session: Session, F: int, plan: Plan, progress: Progress | None, through: FeatureMap | None = None
+    ) -> Float[Array, "F C"]:
+        """Heavy-ball gradient descent, each step on one noisy answer: post-processing throughout.
+
+        With `through`, the session's records are kept as they are, and these features are computed at every step.
+        """
         steps, rate = plan.measurement(TEACHER).steps, self.rate(plan)
         zero = jnp.zeros((F, len(self.schema.classes)), jnp.float32)
         start, (W, V) = session.restored(TEACHER, (zero, zero))
         for step in range(start, steps):
-            G = session.ask(TEACHER, lambda: WeightGradient(W, self.loss))  # noqa: B023
+            G = session.ask(TEACHER, lambda: self.query(W, through))  # noqa: B023
             V = self.momentum * V + G
             W = W - rate * V
             session.checkpoint(step + 1, (W, V))

@@ -12,9 +12,9 @@ import optax
 from jax.scipy.linalg import cho_factor, cho_solve
 from jaxtyping import Array, Float
 
-from limbeck.data import ImageSchema
+from limbeck.data import Schema, TableSchema
 from limbeck.errors import RequestError
-from limbeck.features import FeatureMap, Kernel, named
+from limbeck.features import FeatureMap, Kernel, TableFeatures, named
 from limbeck.measure import Loss, Query, Session, SupportGradient, WeightGradient
 from limbeck.privacy.accounting import Relation
 from limbeck.privacy.plan import FullBatch, Noise, Poisson
@@ -24,7 +24,7 @@ Optimiser = Literal["adam", "sgd"]
 MEASUREMENT = "support gradient"
 
 
-def random_support(schema: ImageSchema, per_class: int, seed: int) -> tuple[Array, Array]:
+def random_support(schema: Schema, per_class: int, seed: int) -> tuple[Array, Array]:
     """X_s ~ N(0, I) in encoded units and balanced centred labels: no data in either (GUARANTEE, property 10)."""
     classes = len(schema.classes)
     c = jnp.repeat(jnp.arange(classes), per_class)
@@ -156,8 +156,11 @@ def descend(
     return x_s, y_s
 
 
-def features_for(features: str | FeatureMap | Kernel, schema: ImageSchema) -> FeatureMap | Kernel:
+def features_for(features: str | FeatureMap | Kernel, schema: Schema) -> FeatureMap | Kernel:
     """The features by name, or as given."""
+    if features == "table" and isinstance(schema, TableSchema):
+        layout = schema.layout
+        return TableFeatures.of(layout.width, len(layout.slots), layout.scalars.tolist())
     return named(features, schema.shape) if isinstance(features, str) else features
 
 
@@ -192,6 +195,6 @@ def batch_size(batch: int | Literal["full"], n: int) -> int:
     return expected
 
 
-def check_per_class(per_class: int) -> None:
+def check_per_class(per_class: int, what: str = "images") -> None:
     if per_class < 1:
-        raise RequestError(f"{per_class} images a class were asked for; at least 1 is needed.")
+        raise RequestError(f"{per_class} {what} a class were asked for; at least 1 is needed.")

@@ -13,9 +13,9 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float
 
-from limbeck.data import ImageSchema
+from limbeck.data import ImageSchema, of_images
 from limbeck.distill.inducing import Progress, check_per_class, public_seed
-from limbeck.distill.pouring import Pouring, as_large_as_onehot, features_of_signal, roughness
+from limbeck.distill.pouring import LABELS, Pouring, as_large_as_onehot, features_of_signal, roughness
 from limbeck.errors import RequestError
 from limbeck.evaluate.accuracy import part_of
 from limbeck.features import Embedding, Embeddings, FeatureMap, dead_leaves
@@ -25,9 +25,7 @@ from limbeck.release import Release, Signal
 
 Serves = Literal["networks", "both"]
 
-RATE, STEPS = 0.05, 1000  # matching the means
-REFINING_RATE, REFINING_STEPS = 0.03, 300  # and the teacher with them
-TEMPERATURE = 3.0  # of the labels that networks learn from
+RATE, REFINING_RATE = 0.05, 0.03  # of matching the means, and of the teacher with them
 RAREST = 0.1  # of an even share: a class that is rarer, as far as the noisy counts tell, is not scaled up further
 
 
@@ -193,27 +191,27 @@ def fit_matched(
 
     - `signal`: as `PrivateDM` measures it. `per_class`: images a class. An image's label is what the teacher
       sees in it: nearly always the class that it was made for.
-    - `serves`: "networks" learn from the set, with labels that are the teacher's probabilities, softened; or "both": so
-      does kernel ridge regression, with labels that make it the teacher.
-    - `steps`: of matching, `STEPS` when None; `refining_steps`: of matching and agreeing with the teacher.
+    - `serves`: "networks" learn from the set; or "both": so does kernel ridge regression, which is the teacher then.
+    - `steps`: of matching; `refining_steps`: of matching and agreeing with the teacher. By the number of images when
+      None (`default_steps`).
     - `ridge` (lam) of the regression, `smoothness` of the images. `init_seed`: of the initial images, dead leaves.
     - `features`: the recipe's, if they are at hand.
     """
     check_per_class(per_class)
     if signal.S is None:
         raise RequestError("this signal has a teacher and no class sums: fit it for krr, or measure with private-dm.")
-    schema, seed = signal.schema, public_seed() if init_seed is None else init_seed
+    schema = of_images(signal.schema, "matching networks")
+    seed = public_seed() if init_seed is None else init_seed
     embeddings = Embeddings.from_config(signal.recipe.get("embeddings", {}), schema.shape)
     if len(signal.S) != len(embeddings) * embeddings.dim:
         raise RequestError(
             f"the signal has sums of {len(signal.S)} coordinates, and its recipe's embeddings have "
             f"{len(embeddings) * embeddings.dim}: it is not what it says. Try `limbeck verify`."
         )
-    steps, refining_steps = (
-        default if given is None else given for given, default in ((steps, STEPS), (refining_steps, REFINING_STEPS))
-    )
+    usual = default_steps(per_class * len(schema.classes))
+    steps, refining_steps = (a if b is None else b for a, b in zip(usual, (steps, refining_steps), strict=True))
     M = class_means(signal.S, len(embeddings))
-    pouring = Pouring.towards(features or features_of_signal(signal), signal.W, schema.shape, ridge=ridge)
+    pouring = Pouring.towards(features_of_signal(signal, features), signal.W, schema.shape, ridge=ridge)
     total = steps + refining_steps
     first, second = part_of(progress, 0, steps, total), part_of(progress, steps, refining_steps, total)
     x_s, y_s = made_up_support(schema, per_class, seed)
@@ -223,33 +221,30 @@ def fit_matched(
         raise RequestError("the images are no longer finite: the signal is not what it says. Try `limbeck verify`.")
     images = schema.encoded(schema.decode(x_s, whole=True))  # what a reader will have is what is labelled
     logits = eqx.filter_jit(Pouring.labels)(pouring, jnp.asarray(images), U)
-    labels = as_large_as_onehot(logits) if serves == "both" else _softened(logits)
     recipe = matching_recipe(
         per_class, serves=serves, steps=steps, refining_steps=refining_steps, ridge=ridge, smoothness=smoothness,
         init_seed=seed,
     )  # fmt: skip
     return Release.of(
-        schema, images, np.asarray(labels), signal.guarantee, signal.recipe | recipe, signal.plan, whole=True,
-        ledger=signal.ledger, derived_from=signal.digest,
+        schema, images, np.asarray(as_large_as_onehot(logits)), signal.guarantee, signal.recipe | recipe, signal.plan,
+        whole=True, ledger=signal.ledger, derived_from=signal.digest,
     )  # fmt: skip
 
 
 def matching_recipe(per_class: int, *, serves: Serves, **settings: Any) -> dict[str, Any]:
     """Every hyper-parameter of the fit; public."""
-    labels = "the teacher's predictions, " + ("corrected, centred and scaled" if serves == "both" else "softened")
     return {
         "per_class": per_class,
         "serves": serves,
         **{("fit_steps" if name == "steps" else name): value for name, value in settings.items()},
         "fit_learning_rate": RATE,
         "refining_learning_rate": REFINING_RATE,
-        "temperature": TEMPERATURE,
         "valid_range": True,
-        "labels": labels,
+        "labels": LABELS,
         "init": "dead leaves",
     }
 
 
-def _softened(logits: Float[Array, "m C"]) -> Float[Array, "m C"]:
-    """Centred probabilities: what is not the label's class says which classes are near."""
-    return jax.nn.softmax(logits / TEMPERATURE) - 1 / logits.shape[1]
+def default_steps(m: int) -> tuple[int, int]:
+    """Of matching and refining m images: a step costs as much as it has images, and more images need fewer."""
+    return int(np.clip(1e5 / m, 300, 1000)), int(np.clip(3e4 / m, 100, 300))

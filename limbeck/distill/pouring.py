@@ -9,8 +9,8 @@ import numpy as np
 import optax
 from jaxtyping import Array, ArrayLike, Float
 
-from limbeck.data import ImageSchema
-from limbeck.distill.inducing import Progress, public_seed, random_support, ridge_weights
+from limbeck.data import ImageSchema, TableSchema
+from limbeck.distill.inducing import Progress, check_per_class, public_seed, random_support, ridge_weights
 from limbeck.errors import RequestError
 from limbeck.features import FeatureMap, dead_leaves, features_of, from_config
 from limbeck.release import Release, Signal
@@ -93,15 +93,11 @@ def fit_signal(
     - `features`: the recipe's, if they are at hand.
     - `terms`: `ridge` (lam), `temperature`, `nearness` (nu), `smoothness` of the loss; those of `TERMS` when not given.
     """
-    if per_class < 1:
-        raise RequestError(f"{per_class} images a class were asked for; at least 1 is needed.")
+    check_per_class(per_class)
+    if isinstance(signal.schema, TableSchema):
+        raise RequestError("this signal is of a table: fit_table makes rows of it.")
     seed = public_seed() if init_seed is None else init_seed
-    features = features or features_of_signal(signal)
-    if features.dim != len(signal.W):
-        raise RequestError(
-            f"the signal has weights for {len(signal.W)} features, and its recipe's features are {features.dim}: it "
-            "is not what it says. Try `limbeck verify`."
-        )
+    features = features_of_signal(signal, features)
     schema = signal.schema
     recipe = pouring_recipe(schema, per_class, valid_range=valid_range, init_seed=seed, steps=steps, **terms)
     pouring = Pouring.towards(features, signal.W, schema.shape, **terms)
@@ -166,8 +162,10 @@ def as_large_as_onehot(Y: Float[Array, "m C"]) -> Float[Array, "m C"]:
     return Y * (1 - 1 / Y.shape[1]) / jnp.where(largest > 0, largest, 1)
 
 
-def roughness(x: Float[Array, "m H W C"]) -> Float[Array, ""]:
-    """The mean squared difference of neighbouring pixels."""
+def roughness(x: Float[Array, "m ..."]) -> Float[Array, ""]:
+    """The mean squared difference of neighbouring pixels; the coordinates of a row have no neighbours."""
+    if x.ndim != 4:
+        return jnp.zeros(())
     return jnp.mean((x[:, 1:] - x[:, :-1]) ** 2) + jnp.mean((x[:, :, 1:] - x[:, :, :-1]) ** 2)
 
 
@@ -202,12 +200,17 @@ def _step(pouring: Pouring, support: Any, moments: Any, rate: Array, valid_range
     return (jnp.clip(x_s, -1, 1) if valid_range else x_s, U), moments
 
 
-def features_of_signal(signal: Signal) -> FeatureMap:
-    """The finite features that the teacher was measured on, by the signal's recipe."""
+def features_of_signal(signal: Signal, at_hand: FeatureMap | None = None) -> FeatureMap:
+    """The finite features that the teacher was measured on, by the signal's recipe, unless they are at hand."""
     try:
-        features = from_config(signal.recipe["features"], signal.schema.shape)
+        features = at_hand or from_config(signal.recipe["features"], signal.schema.shape)
     except (KeyError, TypeError):
         raise RequestError("the signal's recipe does not say its features. Try `limbeck verify`.") from None
     if not isinstance(features, FeatureMap):
         raise RequestError("the signal's recipe has no finite features. Try `limbeck verify`.")
+    if features.dim != len(signal.W):
+        raise RequestError(
+            f"the signal has weights for {len(signal.W)} features, and its recipe's features are {features.dim}: it "
+            "is not what it says. Try `limbeck verify`."
+        )
     return features

@@ -1,6 +1,7 @@
 """PrivateDM: distribution matching under differential privacy. Measure class sums once, fit images for ever."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -8,27 +9,27 @@ import numpy as np
 from limbeck.data import ImageSchema
 from limbeck.distill.decant import Decant
 from limbeck.distill.inducing import Progress, check_per_class, sampling_of
-from limbeck.distill.matching import REFINING_STEPS, STEPS, Serves, class_sums, fit_matched, matching_recipe
+from limbeck.distill.matching import Serves, class_sums, default_steps, fit_matched, matching_recipe
+from limbeck.distill.measuring import Answers, Measuring
 from limbeck.errors import RequestError
 from limbeck.features import Embeddings, FeatureMap, Pixels
 from limbeck.measure import Records, Session
 from limbeck.measure.session import CHUNK
 from limbeck.privacy.accounting import Relation
-from limbeck.privacy.guarantee import Guarantee
-from limbeck.privacy.journal import Journal
-from limbeck.privacy.plan import Measurement, Noise, Plan, check_privacy
-from limbeck.privacy.stream import Stream
+from limbeck.privacy.plan import FullBatch, Measurement, Noise, Plan, check_privacy
 from limbeck.release import Release, Signal
 from limbeck.release.contents import LIMIT
 
 SUMS = "class sums"
-NETWORKS = 200
+NETWORKS, LEAST = 200, 10  # at most: more have brought nothing; at least, in which networks are made narrower first
+WIDTHS = (64, 32, 16)
+NOISE = 1.0  # the most on a class's mean embedding, which has norm one, in each network
 SAMPLE = 0.05  # of the records, for each network
 FEWEST = 200  # records of each class, on average, in a sample
 
 
 @dataclass
-class PrivateDM:
+class PrivateDM(Measuring):
     r"""Match what random networks see of the data: images that people recognise and networks learn from.
 
     (a) **Measure.** For each of `networks` random ConvNets, the sum of its embeddings over the records of every class
@@ -49,7 +50,9 @@ class PrivateDM:
     - `schema`, `epsilon`, `delta`, `relation`, `noise`, `seed`, `init_seed`, `chunk`: as `Decant`'s.
     - `per_class`: images a class. `serves`: "networks", or "both" networks and kernel ridge regression.
     - `share`: of the budget, to the teacher. As shares of 1 / sigma^2, which is what Gaussian mechanisms compose by.
-    - `networks` (200 when None), `width`, `depth`, `network_seed`: of the random networks, which are public.
+    - `networks`, `width`, `depth`, `network_seed`: of the random networks, which are public. When None, as many as
+      leave each class's mean with noise of norm one at most (`affordable`), and no more than 200.
+    - `project`: to so many main directions of public images' embeddings; all when None.
     - `batch`: expected units of a sample; 5% of them, and no fewer than 200 a class, when None.
     - `features`, `ridge`, `smoothness`: of the teacher and of the fit.
 
@@ -73,8 +76,9 @@ class PrivateDM:
     serves: Serves = "both"
     share: float = 0.5
     networks: int | None = None
-    width: int = 64
+    width: int | None = None
     depth: int = 3
+    project: int | None = None
     network_seed: int = 0
     batch: int | None = None
     features: str | FeatureMap = "scattering"
@@ -85,15 +89,6 @@ class PrivateDM:
     init_seed: int | None = None
     seed: int | None = None
     chunk: int = 256
-    plan_: Plan = field(init=False, repr=False)
-    guarantee_: Guarantee = field(init=False, repr=False)
-    signal_: Signal = field(init=False, repr=False)
-    release_: Release = field(init=False, repr=False)
-
-    def fit_resample(self, X, y, units=None, *, progress: Progress | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Distil (X, y): images in declared units (m, H, W, C) and their labels (m,)."""
-        self.fit(Records(self.schema, X, y, units), progress=progress)
-        return self.release_.x, self.release_.labels
 
     @property
     def teacher(self) -> Decant:
@@ -103,15 +98,25 @@ class PrivateDM:
             ridge=self.ridge, relation=self.relation, noise=self.noise,
         )  # fmt: skip
 
-    @property
-    def number(self) -> int:
-        """Of networks."""
-        return NETWORKS if self.networks is None else self.networks
-
-    @property
-    def embeddings(self) -> Embeddings:
+    def embeddings(self, n: int) -> Embeddings:
+        """What n units are seen by: as many networks, and as wide ones, as (epsilon, delta) lets them pay for."""
         H, W, C = self.schema.shape
-        return Embeddings((H, W, C), self.number, self.width, self.depth, seed=self.network_seed)
+        one = Embeddings((H, W, C), 1, WIDTHS[0], self.depth, seed=self.network_seed, project=self.project)
+        made = [replace(one, width=width) for width in (WIDTHS if self.width is None else (self.width,))]
+        if self.networks is not None:
+            return replace(made[0], number=self.networks)
+        numbers = [self.affordable(n, one.dim) for one in made]
+        enough = next((i for i, K in enumerate(numbers) if K >= LEAST), -1)
+        return replace(made[enough], number=int(np.clip(numbers[enough], LEAST, NETWORKS)))
+
+    def affordable(self, n: int, dim: int) -> int:
+        r"""The number of networks whose noise on a mean of n / C records' embeddings has a norm of `NOISE`.
+
+        K sums share what one full-batch Gaussian would have, of multiplier sigma: each has sigma sqrt(K / (1 - share))
+        in every coordinate, and its class means that over n / C. So K = (1 - share) (NOISE n / (C sigma))^2 / dim.
+        """
+        sigma = _sigma_of_one_sum(self.epsilon, self.delta, self.relation)
+        return int((1 - self.share) * (NOISE * n / (len(self.schema.classes) * sigma)) ** 2 / dim)
 
     def plan(self, n: int) -> Plan:
         """What will be measured of n units, with the noise that (epsilon, delta) asks for. Reads no data."""
@@ -119,35 +124,28 @@ class PrivateDM:
         check_per_class(self.per_class)
         if not 0 < self.share < 1:
             raise RequestError(f"the teacher's share is {self.share}; it must lie between 0 and 1.")
-        if self.number < 1:
-            raise RequestError(f"{self.number} networks were asked for; at least 1 is needed.")
-        self._check_size()
-        (taught,) = self.teacher.plan(n).measurements
-        (summed,) = self._of(self.sums(n)).calibrated(self.epsilon).measurements
-        shared = tuple(
-            m.model_copy(update={"sigma": m.sigma / np.sqrt(share)})
-            for m, share in ((taught, self.share), (summed, 1 - self.share))
-        )
-        return self._of(*shared).calibrated(self.epsilon)
+        if self.networks is not None and self.networks < 1:
+            raise RequestError(f"{self.networks} networks were asked for; at least 1 is needed.")
+        self._check_size(self.embeddings(n))
+        both = (self.teacher.measurement(n), self.sums(n))
+        plan = Plan(measurements=both, delta=self.delta, relation=self.relation, unit=self.schema.unit)
+        return plan.shared(self.epsilon, (self.share, 1 - self.share))
 
-    def _check_size(self) -> None:
+    def _check_size(self, embeddings: Embeddings) -> None:
         """Refuse a signal that would be too large to be read back, before anything is spent on it."""
-        one = 4 * self.embeddings.dim * len(self.schema.classes)
-        if self.number * one > LIMIT:
+        one, K = 4 * embeddings.dim * len(self.schema.classes), len(embeddings)
+        if K * one > LIMIT:
             raise RequestError(
-                f"the sums of {self.number} networks take {self.number * one / 2**20:.0f} MiB, and a signal holds "
+                f"the sums of {K} networks take {K * one / 2**20:.0f} MiB, and a signal holds "
                 f"{LIMIT // 2**20}: at most {LIMIT // one} networks fit these images and classes."
             )
 
     def sums(self, n: int) -> Measurement:
         """One noisy sum a network, with sigma 1."""
-        least = FEWEST * len(self.schema.classes)
+        least, K = FEWEST * len(self.schema.classes), len(self.embeddings(n))
         batch = min(n, max(round(SAMPLE * n), least)) if self.batch is None else self.batch
-        sampling = sampling_of(n, batch, self.number, self.delta, noise=self.noise, relation=self.relation)
-        return Measurement(name=SUMS, sampling=sampling, steps=self.number, clip=1.0, sigma=1, noise=self.noise)
-
-    def _of(self, *measurements: Measurement) -> Plan:
-        return Plan(measurements=measurements, delta=self.delta, relation=self.relation, unit=self.schema.unit)
+        sampling = sampling_of(n, batch, K, self.delta, noise=self.noise, relation=self.relation)
+        return Measurement(name=SUMS, sampling=sampling, steps=K, clip=1.0, sigma=1, noise=self.noise)
 
     def resolved_features(self) -> FeatureMap:
         """What the teacher sees: what is prepared first."""
@@ -156,49 +154,27 @@ class PrivateDM:
     def signal_recipe(self, plan: Plan) -> dict[str, Any]:
         """Every hyper-parameter of the measurement; public."""
         taught = self.teacher.signal_recipe(plan)
-        own = {"share": self.share, "embeddings": self.embeddings.config()}
+        own = {"share": self.share, "embeddings": self.embeddings(plan.n).config()}
         return taught | {"method": "PrivateDM", "batch": plan.measurement(SUMS).sampling.expected} | own
 
     def recipe(self, plan: Plan) -> dict[str, Any]:
         """Every hyper-parameter of both stages, so that a result can be repeated; public."""
-        fitted = matching_recipe(self.per_class, steps=STEPS, refining_steps=REFINING_STEPS, **self._fit_settings)
+        steps, refining = default_steps(self.per_class * len(self.schema.classes))
+        fitted = matching_recipe(self.per_class, steps=steps, refining_steps=refining, **self._fit_settings)
         return self.signal_recipe(plan) | fitted
 
-    def fit(
-        self,
-        records: Records,
-        *,
-        plan: Plan | None = None,
-        journal: Journal | None = None,
-        progress: Progress | None = None,
-    ) -> "PrivateDM":
-        """Measure, then fit; with a journal, an interrupted run can be continued without spending again."""
-        signal = self.measure(records, plan=plan, journal=journal, progress=progress)
-        self.release_ = fit_matched(
+    def fitted(self, signal: Signal, progress: Progress | None) -> Release:
+        return fit_matched(
             signal, self.per_class, features=self.resolved_features(), progress=progress, **self._fit_settings
         )
-        return self
 
-    def measure(
-        self,
-        records: Records,
-        *,
-        plan: Plan | None = None,
-        journal: Journal | None = None,
-        progress: Progress | None = None,
-    ) -> Signal:
-        """The teacher and the class sums: all that is ever asked of the records."""
-        self.plan_ = plan = plan or self.plan(records.n)
-        stream, features = Stream(self.seed), self.resolved_features()
-        session = Session(records, plan, stream=stream, journal=journal, chunk=self.units_at_a_time)
+    def answers(self, session: Session, records: Records, plan: Plan, progress: Progress | None) -> Answers:
+        """The teacher and the class sums."""
+        features, embeddings = self.resolved_features(), self.embeddings(records.n)
         records.prepare(features)
         W = self.teacher.learned(session, features.dim, plan, progress)
-        records.prepare(Pixels(self.embeddings.shape))
-        S = class_sums(lambda query: session.ask(SUMS, query), self.embeddings, progress)
-        self.guarantee_ = Guarantee.of(plan, seeded=stream.seeded)
-        recipe = self.signal_recipe(plan)
-        self.signal_ = Signal(self.schema, np.asarray(W), self.guarantee_, recipe, plan, S=S)
-        return self.signal_
+        records.prepare(Pixels(embeddings.shape))
+        return W, class_sums(lambda query: session.ask(SUMS, query), embeddings, progress)
 
     @property
     def _fit_settings(self) -> dict[str, Any]:
@@ -207,3 +183,11 @@ class PrivateDM:
     @property
     def units_at_a_time(self) -> int:
         return min(self.chunk, CHUNK) if self.teacher.forms_gradients else self.chunk
+
+
+@lru_cache(maxsize=64)
+def _sigma_of_one_sum(epsilon: float, delta: float, relation: Relation) -> float:
+    check_privacy(epsilon, delta)
+    once = Measurement(name=SUMS, sampling=FullBatch(n=1), steps=1, clip=1.0, sigma=1)
+    (calibrated,) = Plan(measurements=(once,), delta=delta, relation=relation).calibrated(epsilon).measurements
+    return calibrated.sigma

@@ -1,8 +1,9 @@
-"""What a set is worth: kernel ridge regression and networks trained on it, tested on real records."""
+"""What a set is worth: kernel ridge regression, networks and classifiers trained on it, tested on real records."""
 
 from limbeck.data.encoding import centred_onehot
 from limbeck.evaluate.accuracy import accuracy, probabilities
 from limbeck.evaluate.classifier import KRRClassifier
+from limbeck.evaluate.classifiers import CLASSIFIERS
 from limbeck.evaluate.krr import FullKRR, Regression, krr_fit, krr_full, krr_predict, krr_regression
 from limbeck.evaluate.scores import (
     Scores,
@@ -12,16 +13,22 @@ from limbeck.evaluate.scores import (
     random_subset,
     random_subset_scores,
 )
+from limbeck.evaluate.tables import TableScores, evaluate_table, reference_scores
 from limbeck.evaluate.training import network_accuracies, network_predict, train_network
+from limbeck.evaluate.trial import Rows
 
 __all__ = [
+    "CLASSIFIERS",
     "FullKRR",
     "KRRClassifier",
     "Regression",
+    "Rows",
     "Scores",
+    "TableScores",
     "accuracy",
     "centred_onehot",
     "evaluate_support",
+    "evaluate_table",
     "full_network_accuracies",
     "full_set_scores",
     "krr_fit",
@@ -33,5 +40,6 @@ __all__ = [
     "probabilities",
     "random_subset",
     "random_subset_scores",
+    "reference_scores",
     "train_network",
 ]

@@ -4,6 +4,9 @@ All follow one fixed, public recipe, so that scores of different sets and networ
 on the test data.
 """
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
 from typing import Literal
 
 import equinox as eqx
@@ -14,7 +17,8 @@ import optax
 from jaxtyping import Array, Float, Int
 
 from limbeck.errors import RequestError
-from limbeck.evaluate.accuracy import Progress, accuracy, part_of, probabilities
+from limbeck.evaluate.accuracy import Progress, accuracy, part_of
+from limbeck.features.parallel import WORKERS
 from limbeck.networks import KINDS, NETWORKS, Change, Network, augmented_each, drawn
 
 Labels = Literal["hard", "soft"]
@@ -23,16 +27,23 @@ STEPS = 300
 BATCH = 32
 LEARNING_RATE = 1e-3
 WEIGHT_DECAY = 5e-4
+SHARPNESS = 4.0  # of soft labels: a one-hot label of ten classes becomes 0.86 for its own
 AUGMENTATION = tuple(kind for kind in KINDS if kind not in ("flip", "cutout"))  # mirrored digits are other digits
 STRENGTH = 0.5
 BLOCK = 10  # steps between two reports of progress
 TEST_CHUNK = 64  # activations of a larger chunk fall out of cache and are slower per image
 
 
+def as_probabilities(y: Float[Array, "m classes"]) -> Float[Array, "m classes"]:
+    """Labels in the scale of centred one-hot ones as what a network is asked to say: which other classes are near."""
+    return jax.nn.softmax(SHARPNESS * y)
+
+
 def label_probabilities(y: Float[np.ndarray, "m classes"], labels: Labels) -> Float[np.ndarray, "m classes"]:
-    """What cross-entropy is given for centred labels: all on the largest ("hard"), or `probabilities`."""
-    y = y.astype(np.float32)
-    return np.eye(y.shape[1], dtype=np.float32)[y.argmax(1)] if labels == "hard" else probabilities(y)
+    """What cross-entropy is given for centred labels: all on the largest ("hard"), or `as_probabilities`."""
+    if labels == "hard":
+        return np.eye(y.shape[1], dtype=np.float32)[y.argmax(1)]
+    return np.asarray(as_probabilities(jnp.asarray(y, jnp.float32)))
 
 
 _ADAMW = optax.chain(optax.scale_by_adam(), optax.add_decayed_weights(WEIGHT_DECAY))
@@ -149,31 +160,42 @@ def network_accuracies(
     augment: bool = False,
     progress: Progress | None = None,
 ) -> tuple[float, ...]:
-    """Test accuracy of networks trained on a support set from seeds 0, 1, ..., `seeds` - 1.
+    """Test accuracy of networks trained on a support set from seeds 0, 1, ..., `seeds` - 1, side by side.
 
     `progress` is called with (done, total), in the units of `passes`.
     """
     training, testing = 3 * steps * min(batch, len(x_s)), len(x_test)
     total = passes(len(x_s), len(x_test), seeds, steps, batch)
-    found = []
-    # One seed after another: a step's work is split evenly over XLA's threads, one a core (by their processor time on
-    # two cores). Whether seeds side by side take less wall time has not been measured on an idle machine.
-    for seed in range(seeds):
-        before = seed * (training + testing)
+    report = _added_up(progress, seeds, total)
+
+    def found(seed: int) -> float:
+        mine = report(seed)
         net = train_network(
-            name,
-            x_s,
-            y_s,
-            seed=seed,
-            labels=labels,
-            steps=steps,
-            batch=batch,
-            augment=augment,
-            progress=part_of(progress, before, training, total),
-        )
-        predicted = network_predict(net, x_test, progress=part_of(progress, before + training, testing, total))
-        found.append(accuracy(predicted, c_test))
-    return tuple(found)
+            name, x_s, y_s, seed=seed, labels=labels, steps=steps, batch=batch, augment=augment,
+            progress=part_of(mine, 0, training, total),
+        )  # fmt: skip
+        predicted = network_predict(net, x_test, progress=part_of(mine, training, testing, total))
+        return accuracy(predicted, c_test)
+
+    with ThreadPoolExecutor(WORKERS) as pool:
+        return tuple(pool.map(found, range(seeds)))
+
+
+def _added_up(progress: Progress | None, parts: int, total: int) -> Callable[[int], Progress | None]:
+    """A report for each of several parts that are under way at once: what is told is their sum."""
+    if progress is None:
+        return lambda part: None
+    done, lock = [0] * parts, Lock()
+
+    def report(part: int) -> Progress:
+        def told(now: int, _: int) -> None:
+            with lock:
+                done[part] = now
+                progress(sum(done), total)
+
+        return told
+
+    return report
 
 
 def passes(records: int, tests: int, seeds: int, steps: int, batch: int = BATCH) -> int:

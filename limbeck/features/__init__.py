@@ -8,21 +8,26 @@ from limbeck.features.base import FeatureMap, Kernel, gram
 from limbeck.features.chunked import features_of
 from limbeck.features.dead_leaves import dead_leaves
 from limbeck.features.embedding import Embedding, Embeddings
+from limbeck.features.marginals import Cells, Marginals
 from limbeck.features.ntk import FCNTK
 from limbeck.features.pixels import Pixels
 from limbeck.features.projected import Projected
 from limbeck.features.scattering import Scattering
+from limbeck.features.table import TableFeatures
 from limbeck.features.whitened import Whitened
 
 __all__ = [
     "FCNTK",
+    "Cells",
     "Embedding",
     "Embeddings",
     "FeatureMap",
     "Kernel",
+    "Marginals",
     "Pixels",
     "Projected",
     "Scattering",
+    "TableFeatures",
     "Whitened",
     "dead_leaves",
     "features_of",
@@ -31,7 +36,7 @@ __all__ = [
     "named",
 ]
 
-NAMES = ("fc-ntk", "scattering")
+NAMES = ("fc-ntk", "scattering", "table")
 
 
 def named(name: str, shape: Sequence[int], **options: Any) -> FeatureMap | Kernel:
@@ -44,6 +49,12 @@ def named(name: str, shape: Sequence[int], **options: Any) -> FeatureMap | Kerne
             return Scattering((H, W, C), **options)
         if name == "fc-ntk":
             return FCNTK(**options)
+        if name == "table":
+            if len(shape) != 1 or not {"columns", "numbers"} <= options.keys():
+                raise RequestError("the features called table are of the rows of a table, by its schema")
+            return TableFeatures.of(int(shape[0]), **options)
+        if name == "marginals":
+            return Marginals(int(shape[0]), tuple(Cells(*column) for column in options["columns"]))
     except TypeError as error:  # an option that the class does not know
         raise RequestError(f"features {name!r}: {error}") from None
     raise RequestError(f"unknown features {name!r}; known names are {', '.join(NAMES)}")

@@ -1,4 +1,4 @@
-"""Images as they are: for measurements that compute their own features of them."""
+"""Images or rows as they are: for measurements that compute their own features of them."""
 
 from typing import Any
 
@@ -10,9 +10,9 @@ from limbeck.features.base import FeatureMap
 
 
 class Pixels(FeatureMap):
-    """φ(x) = x, flattened. `shape` is (H, W, C) of an image."""
+    """φ(x) = x, flattened. `shape` is (H, W, C) of an image, or (d,) of a row."""
 
-    shape: tuple[int, int, int] = eqx.field(static=True)
+    shape: tuple[int, ...] = eqx.field(static=True)
 
     @property
     def dim(self) -> int:

@@ -5,11 +5,12 @@ from limbeck.measure.correct import CorrectPredictions
 from limbeck.measure.gradients import SupportGradient
 from limbeck.measure.records import Records
 from limbeck.measure.session import Query, Session, Unprotected
-from limbeck.measure.weights import Loss, WeightGradient
+from limbeck.measure.weights import FeatureGradient, Loss, WeightGradient
 
 __all__ = [
     "ClassSums",
     "CorrectPredictions",
+    "FeatureGradient",
     "Loss",
     "Query",
     "Records",

@@ -4,20 +4,21 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from limbeck.features import Embedding
+from limbeck.features import Embedding, FeatureMap
 from limbeck.measure.clipping import Outer, plain_sum
 
 
 class ClassSums(eqx.Module):
-    """Asks for the sum of an embedding over the records of each class. Carries public state only: a random network.
+    """Asks for the sum of an embedding over the records of each class. Carries public state only: a random network, or
+    the cells of a table's marginals.
 
     **Why this is private.** A record of class c contributes onehot(c) ψ(x)^T, of norm |ψ(x)| = 1: it touches one row of
     the matrix and no other. All rows of a unit are one contribution, which the session clips. The networks, the
     augmentation and what the embeddings are centred by are made from public seeds.
     """
 
-    embedding: Embedding
-    shape: tuple[int, int, int] = eqx.field(static=True)
+    embedding: Embedding | FeatureMap
+    shape: tuple[int, ...] = eqx.field(static=True)
 
     def contributions(self, inputs: Float[Array, "u k D"], y: Float[Array, "u k C"]) -> Outer | Float[Array, "u C F"]:
         """One matrix a unit; a row whose target is NaN adds zero."""

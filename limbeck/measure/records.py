@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from limbeck.data import ImageSchema
+from limbeck.data import ImageSchema, Schema
 from limbeck.data.encoding import centred_onehot
 from limbeck.data.private import Private
+from limbeck.data.tables.table import rows_of
 from limbeck.errors import RequestError
 from limbeck.features import FeatureMap, Kernel
 from limbeck.features.chunked import CHUNK, features_of_chunk
@@ -17,7 +18,7 @@ from limbeck.features.parallel import in_parallel
 from limbeck.measure.store import Cache, Precision, check_choice, let_go, new_store, read, write
 
 Progress = Callable[[int, int], None]
-Block = tuple[slice, Float[np.ndarray, "k H W ch"], Int[np.ndarray, " k"]]
+Block = tuple[slice, Float[np.ndarray, "k ..."], Int[np.ndarray, " k"]]
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Targets:
 
 
 class Records:
-    """Images with class indices, and which rows belong to which unit.
+    """Images, or rows of a table, with class indices, and which of them belong to which unit.
 
     A row that the schema cannot encode is a null record: it keeps its place and contributes nothing
     (GUARANTEE, property 3). A unit is one record, or all the rows of one person, of which the first
@@ -39,12 +40,13 @@ class Records:
     What is given is closed into `Private` at once, and so is everything made from it. `batch` lets some of it out, to
     a session, which clips and noises what it computes; `encoded_blocks`, to `prepare` and to the fingerprint alone.
 
-    Images stay as they are given, a mapped file for one, and are encoded a block at a time: a million of them work in
-    the memory of a few blocks. They must not change while the records are in use.
+    Images and tables stay as they are given, a mapped file or a CSV file for one, and are encoded a block at a time: a
+    million of them work in the memory of a few blocks. They must not change while the records are in use.
 
     **Parameters**
 
-    - `schema`, `X`, `y`, `units`: what is declared of the records; images, labels and owners, one a record.
+    - `schema`, `X`, `y`, `units`: what is declared of the records; images, labels and owners, one a record. X may be a
+      table that holds the others as columns.
     - `cache`: where features are kept: "memory", "disk" (a file without a name in the folder LIMBECK_CACHE, or in the
       system's folder for temporary files, of which nothing remains), or "auto": memory while they take less than half
       of the machine's.
@@ -53,9 +55,9 @@ class Records:
 
     def __init__(
         self,
-        schema: ImageSchema,
+        schema: Schema,
         X,
-        y,
+        y=None,
         units=None,
         *,
         cache: Cache = "auto",
@@ -63,11 +65,16 @@ class Records:
     ):
         check_choice(cache, precision)
         X, y, units = Private(X), Private(y), None if units is None else Private(units)
-        images, labels = schema.raw(X.reveal(), y.reveal())
         self.schema = schema
         self._cache, self._precision = cache, precision
-        self._images, self._labels = Private(images), Private(labels)
-        self._rows = Private(_group(schema, len(labels), units))
+        if isinstance(schema, ImageSchema):
+            images, labels = schema.raw(X.reveal(), y.reveal())
+            self._given, self._labels = Private(images), Private(labels)
+        else:
+            table = rows_of(schema, X.reveal(), y.reveal())
+            self._given, self._labels = Private(table), Private(None)
+            units = Private(table.units()) if units is None and table.has_units else units
+        self._rows = Private(_group(schema, len(self._given), units))
         self._targets: Targets | None = None
 
     def __repr__(self) -> str:
@@ -86,7 +93,7 @@ class Records:
         if self._targets is not None and self._targets.features == features.config():
             return
         self.forget()  # two stores at once would take twice the room
-        n, φ = len(self._labels), features if isinstance(features, FeatureMap) else None
+        n, φ = len(self._given), features if isinstance(features, FeatureMap) else None
         d = int(np.prod(self.schema.shape)) if φ is None else φ.dim
         store, classes = new_store(n, d, self._cache, self._precision), np.empty(n, np.int32)
 
@@ -107,17 +114,23 @@ class Records:
         self._targets = None
 
     def encoded_blocks(self, size: int) -> Iterator[Block]:
-        """All records, `size` at a time: which rows they are, their encoded images and their class indices.
+        """All records, `size` at a time: which rows they are, what they are encoded as and their class indices.
 
         Encoding works row by row, so blocks are slices of what encoding everything at once would give. It silences
         warnings for the whole process, so one thread takes all blocks.
         """
-        images, labels = self._images.reveal(), self._labels.reveal()
+        given, labels = self._given.reveal(), self._labels.reveal()
+        if not isinstance(self.schema, ImageSchema):
+            start = 0
+            for x, c in given.encoded(size):
+                yield slice(start, start + len(c)), x, c
+                start += len(c)
+            return
         for start in range(0, len(labels), size):
             rows = slice(start, min(start + size, len(labels)))
-            x, c = self.schema.encode(images[rows], labels[rows])
-            if isinstance(images, np.ndarray):
-                let_go(images)
+            x, c = self.schema.encode(given[rows], labels[rows])
+            if isinstance(given, np.ndarray):
+                let_go(given)
             yield rows, x, c
 
     def batch(self, units: Int[np.ndarray, "u"]) -> tuple[Float[np.ndarray, "u k d"], Float[np.ndarray, "u k C"]]:
@@ -135,8 +148,14 @@ class Records:
         c = np.where(rows >= 0, classes[rows], -1)
         return np.where((c >= 0)[..., None], read(store, np.maximum(rows, 0)), 0), centred_onehot(c, C)
 
+    def of_class(self, c: int) -> Int[np.ndarray, "u"]:
+        """The units that have a record of class c: for sessions without a guarantee, which draw by class."""
+        assert self._targets is not None, "prepare() comes first"
+        rows, classes = self._rows.reveal(), self._targets.classes.reveal()
+        return np.flatnonzero(((rows >= 0) & (classes[rows] == c)).any(axis=1))
 
-def _group(schema: ImageSchema, n: int, units: Private | None) -> Int[np.ndarray, "u k"]:
+
+def _group(schema: Schema, n: int, units: Private | None) -> Int[np.ndarray, "u k"]:
     """Row numbers of each unit, padded with -1."""
     if schema.unit == "record":
         return np.arange(n)[:, None]
@@ -161,6 +180,9 @@ def _owners(units) -> tuple[Int[np.ndarray, "n"], int]:
 
     One by one: as an array, a single label of another kind or length would raise, and be quoted, or fill the memory.
     """
+    if isinstance(units, np.ndarray) and units.dtype.kind in "iu" and units.ndim == 1:
+        names, owner = np.unique(units, return_inverse=True)
+        return owner, len(names)
     labels = [_text(label) for label in (units.tolist() if isinstance(units, np.ndarray) else units)]
     number = {label: i for i, label in enumerate(sorted(set(labels)))}
     return np.array([number[label] for label in labels], int), len(number)

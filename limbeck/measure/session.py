@@ -12,11 +12,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike
+from jaxtyping import Array, ArrayLike, Float, Int
 
 from limbeck.features.parallel import in_parallel
 from limbeck.measure import grid
-from limbeck.measure.clipping import clipped_sum, explicit
+from limbeck.measure.clipping import clipped_sum, explicit, plain_sum
 from limbeck.measure.records import Records
 from limbeck.privacy.journal import Journal
 from limbeck.privacy.plan import Measurement, Plan
@@ -44,7 +44,10 @@ class Query(Protocol):
 
 @dataclass(frozen=True)
 class Unprotected:
-    """No clipping and no noise: what comes out carries no privacy guarantee. Batches are plain random subsets."""
+    """No clipping and no noise: what comes out carries no privacy guarantee. Batches are plain random subsets.
+
+    `batch` units are drawn of all n, or of those of each class where a query is asked by class.
+    """
 
     n: int
     batch: int
@@ -100,6 +103,42 @@ class Session:
         if self._journal is not None:
             self._journal.append(name, step, answer)
         return answer
+
+    def class_sums(self, query: Callable[[], Query]) -> np.ndarray:
+        """For each class, the query's exact sum over a batch of the units that have a record of it: (classes, ...).
+
+        Unclipped, without noise, and drawn by what records hold: a session that has a plan refuses.
+        """
+        batch, asked = self._unprotected().batch, query()
+        classes = range(len(self._records.schema.classes))
+        chunks = ((c, chunk) for c in classes for chunk in self._chunks_of_class(c, batch))
+        totals: list[Any] = [0.0 for _ in classes]
+        for c, part in in_parallel(lambda one: (one[0], _sum(asked, *self._records.batch(one[1]))), chunks):
+            totals[c] = totals[c] + np.asarray(part, np.float64)
+        return np.stack(totals).astype(np.float32)
+
+    def real(self, c: int, size: int) -> Float[np.ndarray, "k d"]:
+        """At most `size` records of class c, of as many units, as they are: what is made of them gives them away.
+
+        No plan has a price for this, so a session that has one refuses.
+        """
+        self._unprotected()
+        inputs, y = self._records.batch(np.concatenate(self._chunks_of_class(c, size)))
+        mine = np.where(np.isnan(y[..., 0]), -1, y.argmax(axis=-1)) == c
+        first = mine.any(axis=1)
+        return inputs[first, mine[first].argmax(axis=1)]
+
+    def _unprotected(self) -> Unprotected:
+        if not isinstance(self.plan, Unprotected):
+            raise RuntimeError("a session with a plan gives what the plan holds: no exact sums, and no records")
+        return self.plan
+
+    def _chunks_of_class(self, c: int, size: int) -> Int[np.ndarray, "chunks u"]:
+        """At most `size` random units with a record of class c, in one or more chunks of one shape, padded with -1."""
+        units = self._records.of_class(c)
+        units = self._stream.subset(units, size) if len(units) > size else units
+        rounds = max(1, -(-len(units) // self._chunk))
+        return np.pad(units, (0, rounds * self._chunk - len(units)), constant_values=-1).reshape(rounds, -1)
 
     def checkpoint(self, step: int, state: Any) -> None:
         """Let the journal keep the method's state, a pytree that these answers led to, instead of the answers."""
@@ -161,6 +200,11 @@ def _clipped_chunk(query: Query, inputs: ArrayLike, y: ArrayLike, clip: float) -
 def _rounded_chunk(query: Query, inputs: ArrayLike, y: ArrayLike, clip: float) -> Array:
     contributions = explicit(query.contributions(jnp.asarray(inputs), jnp.asarray(y)))
     return grid.rounded(jax.vmap(query.decoded)(contributions), clip)
+
+
+@eqx.filter_jit
+def _sum(query: Query, inputs: ArrayLike, y: ArrayLike) -> Array:
+    return query.decoded(plain_sum(query.contributions(jnp.asarray(inputs), jnp.asarray(y))))
 
 
 @eqx.filter_jit

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from limbeck.features import FeatureMap
 from limbeck.measure.clipping import Outer, plain_sum
 
 Loss = Literal["quadratic", "softmax"]
@@ -45,3 +46,25 @@ class WeightGradient(eqx.Module):
         """The gradient of the mean loss, unclipped."""
         scale = 1 / jnp.maximum(jnp.sum(~jnp.isnan(y[..., 0])), 1)
         return scale * self.decoded(plain_sum(self.contributions(inputs, y)))
+
+
+class FeatureGradient(eqx.Module):
+    """The same of records that are kept as they are: their features are computed whenever they are asked for.
+
+    For records in their millions, whose features would fill a disk. A row of no record is all zeros and has features
+    all the same; its target is NaN, so that it adds zero.
+    """
+
+    features: FeatureMap
+    gradient: WeightGradient
+
+    def contributions(self, inputs: Float[Array, "u k d"], y: Float[Array, "u k C"]) -> Outer | Float[Array, "u C F"]:
+        u, k, d = inputs.shape
+        return self.gradient.contributions(self.features(inputs.reshape(u * k, d)).reshape(u, k, -1), y)
+
+    def decoded(self, total: Float[Array, "C F"]) -> Float[Array, "F C"]:
+        return self.gradient.decoded(total)
+
+    def mean(self, inputs: Float[Array, "u k d"], y: Float[Array, "u k C"]) -> Float[Array, "F C"]:
+        u, k, d = inputs.shape
+        return self.gradient.mean(self.features(inputs.reshape(u * k, d)).reshape(u, k, -1), y)

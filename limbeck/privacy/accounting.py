@@ -10,6 +10,7 @@ from dp_accounting import NeighboringRelation, dp_event
 from dp_accounting.pld import PLDAccountant
 from scipy.optimize import brentq
 
+from limbeck.errors import RequestError
 from limbeck.privacy.events import TruncatedSubsampledZCDpEvent, leaves
 from limbeck.privacy.renyi import ORDERS, epsilon_with_cuts, renyi_epsilon, renyi_of
 
@@ -75,6 +76,11 @@ def smallest_noise(
     if (at_near := excess(low)) > 0:
         while (high := high + step) < 25 and excess(high) > 0:
             low = high
+        if high >= 25 and excess(high) > 0:
+            raise RequestError(
+                f"epsilon {epsilon:g} is less than the accountant can tell from none for so many answers, whatever the "
+                "noise: choose a larger one, or fewer steps."
+            )
     elif at_near < 0:
         while (low := low - step) > -15 and excess(low) < 0:
             high = low

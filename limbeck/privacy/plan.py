@@ -4,6 +4,8 @@ A `Session` runs a plan and an accountant prices it, both from the same fields, 
 accounted (GUARANTEE, property 4). A plan is inert public data: it knows no records and holds no randomness.
 """
 
+import math
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -56,8 +58,7 @@ class Poisson(_Inert):
         So rare a cut costs PLD nothing, and Renyi accounting, which pays e^epsilon times it, next to nothing.
         """
         q = batch / n
-        cap = int(binom.isf(delta / (1e8 * steps), n, q)) + 1
-        return cls(n=n, q=q, cap=min(n, cap))
+        return cls(n=n, q=q, cap=min(n, _exceeded_with(delta / (1e8 * steps), n, q) + 1))
 
     @property
     def expected(self) -> float:
@@ -75,6 +76,18 @@ class Poisson(_Inert):
         if noise == "discrete":
             return TruncatedSubsampledZCDpEvent(self.n, self.q, self.cap, 1 / (2 * sigma**2))
         return dp_event.TruncatedSubsampledGaussianDpEvent(self.n, self.q, self.cap, sigma)
+
+
+def _exceeded_with(probability: float, n: int, q: float) -> int:
+    """The least k with P[Bin(n, q) > k] <= probability, by bisection: `binom.isf` gives n below 1e-16."""
+    below, k = -1, n
+    while k - below > 1:
+        middle = (below + k) // 2
+        if binom.sf(middle, n, q) <= probability:
+            k = middle
+        else:
+            below = middle
+    return k
 
 
 class FullBatch(_Inert):
@@ -218,6 +231,18 @@ class Plan(_Inert):
                 raise RequestError("no noise gives this guarantee: batches would be cut at their cap too often.")
         known.keep(factor)
         return plan
+
+    def shared(self, epsilon: float, shares: Sequence[float]) -> "Plan":
+        """Calibrated, with its share of the budget for each measurement: of 1 / sigma^2, by which Gaussians compose.
+
+        Each is calibrated alone first: how much noise an answer needs differs with its sampling and its steps.
+        """
+        alone = [self.model_copy(update={"measurements": (m,)}).calibrated(epsilon) for m in self.measurements]
+        apart = tuple(
+            plan.measurements[0].model_copy(update={"sigma": plan.measurements[0].sigma / math.sqrt(share)})
+            for plan, share in zip(alone, shares, strict=True)
+        )
+        return self.model_copy(update={"measurements": apart}).calibrated(epsilon)
 
     @property
     def _rough_event(self) -> dp_event.DpEvent:

@@ -3,12 +3,30 @@
 import json
 from typing import Any
 
-from limbeck.data import ImageSchema
+from limbeck.data import ImageSchema, Schema, TableSchema
 from limbeck.privacy.guarantee import Guarantee
 from limbeck.privacy.plan import Plan
-from limbeck.release.certificate import ledger_line
+from limbeck.release.certificate import REAL_RECORDS, ledger_line
 
-CARD = """---
+HOW = """## How it was made
+
+| | |
+| --- | --- |
+{rows}
+
+All settings are in `recipe.json`, what was declared about the data in `schema.json`.
+
+## Check it
+
+```
+limbeck verify {name}
+```
+
+recomputes the guarantee from this folder alone and compares every file with `certificate.json`.
+"""
+
+CARD = (
+    """---
 pretty_name: {method} distillation, {per_class} images a class
 task_categories:
 - image-classification
@@ -30,7 +48,7 @@ size_categories:
 
 ```python
 import limbeck
-model = limbeck.load("{name}").classifier()   # kernel ridge regression, as the set was distilled for
+model = limbeck.load("{name}").classifier()   # kernel ridge regression on the set
 model.predict(images)                         # raw images, shape {shape}, values {low:g} to {high:g}
 ```
 
@@ -44,24 +62,47 @@ limbeck predict {name} FILE_OR_FOLDER --out predictions.csv
 (the centred targets that the kernel ridge regression is trained on). `images/` shows them; `images/index.csv` gives
 each picture's range.
 
-## How it was made
-
-| | |
-| --- | --- |
-{rows}
-
-All settings are in `recipe.json`, what was declared about the data in `schema.json`.
-
-## Check it
-
-```
-limbeck verify {name}
-```
-
-recomputes the guarantee from this folder alone and compares every file with `certificate.json`.
 """
+    + HOW
+)
 
-SIGNAL_CARD = """# A signal: private measurements from which datasets are fitted
+TABLE_CARD = (
+    """---
+pretty_name: {method} distillation of a table, {m} rows
+task_categories:
+- tabular-classification
+tags:
+- synthetic
+- tabular
+{tags}
+size_categories:
+- {size}
+---
+
+# A distilled table: {m} rows, {columns} columns, {classes} classes
+
+**{statement}**
+
+{explanation}
+
+## Use it
+
+```python
+import pandas as pd
+table = pd.read_parquet("{name}/data.parquet")   # or read_csv("{name}/data.csv")
+X, y = table.drop(columns={target!r}), table[{target!r}]
+```
+
+The columns, their order and their types are those of the original table, but for columns that were dropped: whole
+numbers are whole, categories are members of the declared lists, and bounds hold. Rows are made up: none stands for
+anybody. `data.npz` holds the same rows as numbers (`x`, as the features see them), `y` and `y_soft`.
+
+"""
+    + HOW
+)
+
+SIGNAL_CARD = (
+    """# A signal: private measurements from which datasets are fitted
 
 **{statement}**
 
@@ -80,31 +121,19 @@ every dataset has the guarantee above, all of them together too, and names this 
 
 {arrays}
 
-## How it was made
-
-| | |
-| --- | --- |
-{rows}
-
-All settings are in `recipe.json`, what was declared about the data in `schema.json`.
-
-## Check it
-
-```
-limbeck verify {name}
-```
-
-recomputes the guarantee from this folder alone and compares every file with `certificate.json`.
 """
+    + HOW
+)
 
 ARRAYS = {
     "W": "the weights of a linear model of {1} classes on {0} features;",
     "S": "sums over each of {1} classes of what random networks see in images, {0} coordinates together.",
 }
+TABLE_ARRAYS = ARRAYS | {"S": "how many rows of each of {1} classes lie in each of {0} cells of the columns, scaled."}
 
 PRIVATE = """One {unit} of the original data, present or blanked out, changes the probability of any outcome of what is
 in this folder by a factor of at most exp({epsilon:.4g}), but for a probability of {delta:g}. This holds whatever else a
-reader knows. It does not say that the images look anonymous, that groups of {unit}s are hidden, or that what is true
+reader knows. It does not say that {what} look anonymous, that groups of {unit}s are hidden, or that what is true
 of the whole population cannot be learned: it is meant to be.{rows}"""
 
 SEEDED = """The noise of this run came from a given seed, so whoever knows the seed can subtract it. It is for tests."""
@@ -112,10 +141,13 @@ SEEDED = """The noise of this run came from a given seed, so whoever knows the s
 NONE = """This set was made from the raw data without noise. It can give away single records. Treat it as you treat the
 data itself."""
 
+REAL_START = """Its images are real records that were changed a little, or not at all: whoever sees the set sees single
+records of the data."""
+
 
 def card(
     name: str,
-    schema: ImageSchema,
+    schema: Schema,
     m: int,
     guarantee: Guarantee,
     recipe: dict,
@@ -124,6 +156,8 @@ def card(
     derived_from: str | None = None,
 ) -> str:
     """The README.md of a release."""
+    if isinstance(schema, TableSchema):
+        return _table_card(name, schema, m, guarantee, recipe, plan, ledger, derived_from)
     private = guarantee.status == "private"
     facts = {
         "method": recipe["method"],
@@ -137,11 +171,11 @@ def card(
         method=recipe["method"],
         per_class=recipe["per_class"],
         tags="- differential-privacy" if private else "- no-privacy-guarantee",
-        size="n<1K" if m < 1000 else "1K<n<10K" if m < 10_000 else "10K<n<100K",
+        size=size_category(m),
         m=m,
         classes=len(schema.classes),
         statement=headline(str(guarantee)),
-        explanation=explanation(schema, guarantee),
+        explanation=explanation(schema, guarantee) + _start(recipe),
         name=name,
         shape=schema.shape,
         low=schema.low,
@@ -151,9 +185,42 @@ def card(
     )
 
 
+def _table_card(
+    name: str,
+    schema: TableSchema,
+    m: int,
+    guarantee: Guarantee,
+    recipe: dict,
+    plan: Plan | None,
+    ledger: dict[str, Any],
+    derived_from: str | None,
+) -> str:
+    facts = {"method": recipe["method"], "labels": recipe.get("labels", "fixed"), "guarantee": str(guarantee)}
+    if derived_from is not None:
+        facts["derived from"] = f"signal {derived_from}: no further budget"
+    return TABLE_CARD.format(
+        method=recipe["method"],
+        tags="- differential-privacy" if guarantee.status == "private" else "- no-privacy-guarantee",
+        size=size_category(m),
+        m=m,
+        columns=len(schema.released_names),
+        classes=len(schema.classes),
+        statement=headline(str(guarantee)),
+        explanation=explanation(schema, guarantee),
+        name=name,
+        target=schema.target.name,
+        rows=table(facts, plan, ledger),
+    )
+
+
+def size_category(m: int) -> str:
+    """As the Hugging Face hub words it."""
+    return "n<1K" if m < 1000 else "1K<n<10K" if m < 10_000 else "10K<n<100K"
+
+
 def signal_card(
     name: str,
-    schema: ImageSchema,
+    schema: Schema,
     shapes: dict[str, tuple[int, ...]],
     guarantee: Guarantee,
     recipe: dict,
@@ -166,23 +233,35 @@ def signal_card(
         "features": f"`{json.dumps(recipe['features'])}`",
         "guarantee": str(guarantee),
     }
+    arrays = ARRAYS if isinstance(schema, ImageSchema) else TABLE_ARRAYS
     return SIGNAL_CARD.format(
         statement=headline(str(guarantee)),
         explanation=explanation(schema, guarantee),
         name=name,
-        arrays="\n".join(f"- `{array}`: {ARRAYS[array].format(*shape)}" for array, shape in shapes.items()),
+        arrays="\n".join(f"- `{array}`: {arrays[array].format(*shape)}" for array, shape in shapes.items()),
         rows=table(facts, plan, ledger),
     )
 
 
-def explanation(schema: ImageSchema, guarantee: Guarantee) -> str:
+def explanation(schema: Schema, guarantee: Guarantee) -> str:
     """What the guarantee means, in words."""
     kept = f" Of each person, at most {schema.rows_per_unit} records were used." if schema.unit == "person" else ""
     return {
-        "private": PRIVATE.format(unit=guarantee.unit, epsilon=guarantee.epsilon, delta=guarantee.delta, rows=kept),
+        "private": PRIVATE.format(
+            unit=guarantee.unit,
+            epsilon=guarantee.epsilon,
+            delta=guarantee.delta,
+            rows=kept,
+            what="the images" if isinstance(schema, ImageSchema) else "the rows",
+        ),
         "seeded": SEEDED,
         "none": NONE,
     }[guarantee.status]
+
+
+def _start(recipe: dict) -> str:
+    """A warning, where the images began as records."""
+    return f"\n\n**Started from real records.** {REAL_START}" if recipe.get("init") == REAL_RECORDS else ""
 
 
 def table(facts: dict[str, str], plan: Plan | None, ledger: dict[str, Any]) -> str:

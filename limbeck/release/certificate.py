@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from limbeck.data import ImageSchema
+from limbeck.data import Schema
 from limbeck.privacy.accounting import GRID, Relation, accountant_version
 from limbeck.privacy.events import event_tree
 from limbeck.privacy.guarantee import Guarantee, Status
@@ -21,12 +21,12 @@ NOISE = {
     "discrete": "discrete Gaussian draws on exact integer sums, from ChaCha20 keyed by the operating system",
 }
 PUBLIC = {
-    "shape": "declared",
-    "classes": "declared",
-    "value range": "declared",
-    "number of units": "public, null units included",
+    "image": {"shape": "declared", "classes": "declared", "value range": "declared"},
+    "table": {"columns": "declared", "classes": "declared", "bounds and categories": "declared"},
 }
+COUNT = {"number of units": "public, null units included"}
 FIXED_LABELS = "uniform, fixed"
+REAL_RECORDS = "real records"  # what a recipe calls the initial images that are some
 NO_LEDGER = {"status": "none"}
 
 
@@ -66,7 +66,7 @@ class Certificate(BaseModel):
 def certificate(
     plan: Plan | None,
     guarantee: Guarantee,
-    schema: ImageSchema,
+    schema: Schema,
     recipe: dict[str, Any],
     files: dict[str, str],
     ledger: dict[str, Any] = NO_LEDGER,
@@ -77,7 +77,7 @@ def certificate(
         "format": 1,
         "statement": str(guarantee),
         "status": guarantee.status,
-        **wording(plan, guarantee.status, files, recipe),
+        **wording(plan, guarantee.status, files, recipe, schema.kind),
         "unit": plan.unit if plan else "record",
         "rows_per_unit": schema.rows_per_unit,
         "relation": plan.relation if plan else None,
@@ -97,22 +97,26 @@ def certificate(
     return Certificate(**fields, seal={name: digest_of(value) for name, value in fields.items()})
 
 
-def wording(plan: Plan | None, status: Status, files: Container[str], recipe: dict[str, Any]) -> dict[str, Any]:
+def wording(
+    plan: Plan | None, status: Status, files: Container[str], recipe: dict[str, Any], kind: str
+) -> dict[str, Any]:
     """The fields in words: how the promise comes about, and where what is not measured comes from."""
     if plan is None:
-        return {"mechanism": "none", "noise": "none", "origin": {"everything": "the data itself"}}
+        start = {"initial images": REAL_RECORDS} if recipe.get("init") == REAL_RECORDS else {}
+        return {"mechanism": "none", "noise": "none", "origin": {"everything": "the data itself"} | start}
     kinds = sorted({m.noise for m in plan.measurements})
     noise = "; ".join(NOISE[kind] for kind in kinds) if status == "private" else "seeded"
-    return {"mechanism": MECHANISM, "noise": noise, "origin": PUBLIC | _start(files, recipe)}
+    return {"mechanism": MECHANISM, "noise": noise, "origin": PUBLIC[kind] | COUNT | _start(files, recipe, kind)}
 
 
-def _start(files: Container[str], recipe: dict[str, Any]) -> dict[str, str]:
-    """Where what the measurements began with comes from: weights, or images and labels."""
+def _start(files: Container[str], recipe: dict[str, Any], kind: str) -> dict[str, str]:
+    """Where what the measurements began with comes from: weights, or images or rows and their labels."""
     if is_signal(files):
         return {"initial weights": "zero"}
     fixed = recipe.get("labels", FIXED_LABELS) == FIXED_LABELS
     labels = "fixed" if fixed else "computed from the noisy answers and public inputs"
-    return {"initial images": "random, public seed", "labels": labels}
+    began = "initial images" if kind == "image" else "initial rows"
+    return {began: "random, public seed", "labels": labels}
 
 
 def is_signal(files: Container[str]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from limbeck.data import ImageSchema
+from limbeck.data import Schema, TableSchema
 from limbeck.privacy.events import event_tree
 from limbeck.privacy.guarantee import Guarantee
 from limbeck.privacy.plan import Measurement, Plan
@@ -26,6 +26,7 @@ from limbeck.release.certificate import (
 from limbeck.release.contents import Unreadable, file_digest, read_plain, small_array
 from limbeck.release.price import Beyond, Price, is_cut
 from limbeck.release.signature import SIGNATURE
+from limbeck.release.tables import PLAIN
 
 # The last digits move between versions of the accountant; a smaller edit than this breaks the seal.
 RELATIVE = 1e-4
@@ -73,7 +74,7 @@ class Evidence:
     contents: dict[str, str]
     raw: dict[str, Any]
     claimed: Certificate
-    schema: ImageSchema | None
+    schema: Schema | None
     recipe: dict[str, Any] | None
     arrays: dict[str, tuple[int, ...]] | None
     plan: Plan | None
@@ -156,7 +157,23 @@ def data(e: Evidence) -> Check:
     classes, per_class = len(e.schema.classes), (e.recipe or {}).get("per_class")
     if per_class is not None and not (_is_number(per_class) and (per_class * classes,) == m):
         problems.append(Problem("recipe.per_class", f"is {per_class!r}, for {classes} classes and {sum(m)} records"))
+    if isinstance(e.schema, TableSchema):
+        problems += _plain_tables(e.folder, e.schema, sum(m))
     return Check("data.npz", f"{sum(m)} records, {classes} classes, as declared", tuple(problems))
+
+
+def _plain_tables(folder: Path, schema: TableSchema, m: int) -> list[Problem]:
+    """The same table in plain formats: the declared columns, in their order, and as many rows."""
+    problems = []
+    for name, described in PLAIN.items():
+        try:
+            found = described(folder / name)
+        except Unreadable as error:
+            problems.append(Problem(name, str(error)))
+            continue
+        if found != (list(schema.released_names), m):
+            problems.append(Problem(name, f"does not hold the columns of schema.json, in their order, and {m} rows"))
+    return problems
 
 
 def _measured(e: Evidence) -> Check:
@@ -318,7 +335,7 @@ def statement(e: Evidence) -> Check:
         "status": promised.status,
         "statement": str(promised),
     }
-    expected |= wording(e.plan, promised.status, claimed.files, e.recipe or {})
+    expected |= wording(e.plan, promised.status, claimed.files, e.recipe or {}, e.schema.kind if e.schema else "image")
     problems = [
         Problem(name, "does not follow from the other fields")
         for name, value in expected.items()

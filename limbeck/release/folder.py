@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from limbeck.data import ImageSchema
+from limbeck.data import ImageSchema, Schema, TableSchema, encoding
 from limbeck.errors import RequestError
 from limbeck.privacy.guarantee import Guarantee
 from limbeck.privacy.plan import Plan
@@ -18,9 +18,12 @@ from limbeck.release.certificate import NO_LEDGER
 from limbeck.release.pictures import write_pictures
 from limbeck.release.sealed import read_stated, write_folder
 from limbeck.release.signature import SIGNATURE, signed
+from limbeck.release.tables import read_plain_table, with_target, write_plain
 from limbeck.release.verify import Verification, examine
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from limbeck.evaluate import KRRClassifier
 
 
@@ -28,7 +31,8 @@ if TYPE_CHECKING:
 class Release:
     """What goes out: a synthetic labelled set, what is promised about it, and how it was made.
 
-    - `x` (m, H, W, C): images in the declared units, held within the declared range (uint8) only if the recipe says so.
+    - `x` (m, H, W, C): images in the declared units, held within the declared range (uint8) only if the recipe says so;
+      or, of a table, a DataFrame of the declared columns but for the target, with nothing in it that does not fit them.
     - `labels` (m,): the declared class of each. `soft` (m, classes): the centred targets.
     - `ledger`: the row of a budget ledger that the run was charged to: `{"status": "recorded", "dataset": ...,
       "run": ..., "grant": {"epsilon": ..., "delta": ...}}`, `{"status": "not used: --no-ledger"}`,
@@ -37,8 +41,8 @@ class Release:
       ledger are then that signal's, and nothing further was spent.
     """
 
-    schema: ImageSchema
-    x: np.ndarray
+    schema: Schema
+    x: Any
     labels: np.ndarray
     soft: np.ndarray
     guarantee: Guarantee
@@ -50,7 +54,7 @@ class Release:
     @classmethod
     def of(
         cls,
-        schema: ImageSchema,
+        schema: Schema,
         x_s: np.ndarray,
         y_s: np.ndarray,
         guarantee: Guarantee,
@@ -62,21 +66,32 @@ class Release:
     ) -> "Release":
         """From an encoded support, as whole numbers if it is `whole`; `origin` may say `ledger` and `derived_from`."""
         labels = schema.labels(y_s.argmax(axis=1))
-        return cls(schema, schema.decode(x_s, whole=whole), labels, y_s, guarantee, recipe, plan, **origin)
+        x = schema.decode(x_s, whole=whole) if isinstance(schema, ImageSchema) else schema.decode(x_s)
+        return cls(schema, x, labels, y_s, guarantee, recipe, plan, **origin)
 
     def __len__(self) -> int:
         return len(self.x)
 
     @property
     def encoded(self) -> np.ndarray:
-        """The images as features see them: the declared range mapped to [-1, 1], and not held within it."""
+        """What features see: the declared range mapped to [-1, 1], and not held within it by images; or rows."""
         return self.schema.encoded(self.x)
+
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """A table as it is released: the declared columns in their order, the target among them."""
+        assert isinstance(self.schema, TableSchema)
+        return with_target(self.schema, self.x, self.labels)
 
     def classifier(self) -> "KRRClassifier":
         """The kernel ridge regression that the set was distilled for, fitted: a scikit-learn classifier."""
         from limbeck.evaluate import KRRClassifier
         from limbeck.features import from_config
 
+        if isinstance(self.schema, TableSchema):
+            raise RequestError(
+                "a table trains any classifier: read its data.csv or data.parquet, or `frame` in Python."
+            )
         features = from_config(self.recipe["features"], self.schema.shape)
         return KRRClassifier.from_support(
             self.encoded, self.soft, features=features, schema=self.schema, ridge=self.recipe["ridge"]
@@ -87,9 +102,13 @@ class Release:
         return write_folder(self, Path(path), force=force, sign=sign)
 
     def write(self, folder: Path, name: str) -> None:
-        """The data, its pictures and the card."""
-        np.savez_compressed(folder / "data.npz", x=self.x, y=_plain(self.labels), y_soft=self.soft)
-        write_pictures(folder / "images", self.schema, self.x, self.labels)
+        """The data, its pictures or plain tables, and the card."""
+        x = self.x if isinstance(self.schema, ImageSchema) else self.encoded
+        np.savez_compressed(folder / "data.npz", x=x, y=_plain(self.labels), y_soft=self.soft)
+        if isinstance(self.schema, ImageSchema):
+            write_pictures(folder / "images", self.schema, self.x, self.labels)
+        else:
+            write_plain(folder, self.frame)
         text = card(
             name, self.schema, len(self), self.guarantee, self.recipe, self.plan, self.ledger, self.derived_from
         )
@@ -103,6 +122,8 @@ def load(path: str | Path) -> Release:
         stated = read_stated(path)
         with np.load(path / "data.npz", allow_pickle=False) as z:
             x, y, soft = z["x"], z["y"], z["y_soft"]
+        if isinstance(stated.schema, TableSchema):
+            x = read_plain_table(path, stated.schema)
     except (OSError, ValueError, KeyError) as error:
         if (path / "signal.npz").is_file():
             raise RequestError(f"{path} is a signal: make a release of it with `limbeck fit {path}`.") from None
@@ -111,7 +132,7 @@ def load(path: str | Path) -> Release:
             f"or broken ({type(error).__name__}). Try `limbeck verify {path}`."
         ) from None
     schema, said = stated.schema, stated.certificate
-    _, c = schema.encode(np.full((len(y), *schema.shape), schema.low), y)
+    c = encoding.class_indices(y if y.dtype.kind in encoding.REAL else y.tolist(), schema.classes)
     return Release(
         schema, x, schema.labels(c), soft, stated.guarantee, stated.recipe, stated.plan, said.ledger, said.derived_from
     )

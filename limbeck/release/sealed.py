@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from limbeck.data import ImageSchema
+from limbeck.data import Schema, load_schema
 from limbeck.errors import RequestError
 from limbeck.privacy.guarantee import Guarantee
 from limbeck.privacy.plan import Plan
@@ -24,7 +24,7 @@ class Outgoing(Protocol):
     """What may go out: a release, or a signal."""
 
     @property
-    def schema(self) -> ImageSchema: ...
+    def schema(self) -> Schema: ...
     @property
     def guarantee(self) -> Guarantee: ...
     @property
@@ -98,7 +98,7 @@ class Stated:
     """What a folder says of itself; `limbeck verify` recomputes it."""
 
     certificate: Certificate
-    schema: ImageSchema
+    schema: Schema
     recipe: dict
     guarantee: Guarantee
     plan: Plan | None
@@ -107,7 +107,7 @@ class Stated:
 def read_stated(path: Path) -> Stated:
     """The certificate, schema and recipe of a folder; `OSError` or `ValueError` if one is missing or broken."""
     stated = Certificate.model_validate_json((path / "certificate.json").read_text(encoding="utf-8"))
-    schema = ImageSchema.from_json(path / "schema.json")
+    schema = load_schema(path / "schema.json")
     recipe = json.loads((path / "recipe.json").read_text(encoding="utf-8"))
     if stated.status == "private" and stated.epsilon is not None and stated.delta is not None:
         guarantee = Guarantee("private", stated.epsilon, stated.delta, stated.unit, stated.relation)

@@ -8,7 +8,7 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from jaxtyping import Float
 
-from limbeck.data import ImageSchema
+from limbeck.data import Schema
 from limbeck.errors import RequestError
 from limbeck.privacy.guarantee import Guarantee
 from limbeck.privacy.plan import Plan
@@ -25,15 +25,15 @@ class Signal:
     """What was measured, under noise, what is promised about it, and how it was measured.
 
     - `W` (features, classes): a private teacher, the linear model on the recipe's features.
-    - `S` (networks x coordinates, classes): sums of the recipe's embeddings over each class, one below the other, if
-      they were asked for.
+    - `S` (coordinates, classes): sums of the recipe's embeddings over each class, if they were asked for: what random
+      networks see of images, one network below the other, or the marginals of a table.
     - `guarantee`, `recipe`, `plan`, `ledger`: as a `Release`'s. What is fitted to a signal carries them on: it is
       post-processing, so one run and one charge serve any number of sizes.
     - `digest`: the SHA-256 of the certificate of the folder that it was read from, by which what is fitted to it
       names it; None for a signal that was not read from a folder.
     """
 
-    schema: ImageSchema
+    schema: Schema
     W: Float[np.ndarray, "F C"]
     guarantee: Guarantee
     recipe: dict

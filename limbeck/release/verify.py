@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from pydantic import ValidationError
 
-from limbeck.data import ImageSchema
+from limbeck.data import Schema, schema_of
 from limbeck.errors import RequestError
 from limbeck.privacy.plan import Plan
 from limbeck.release.certificate import Certificate, is_signal, plan_of
@@ -159,9 +159,9 @@ def _object(path: Path) -> dict[str, Any]:
     return content
 
 
-def _schema(path: Path) -> ImageSchema:
+def _schema(path: Path) -> Schema:
     try:
-        return ImageSchema(**_object(path))
+        return schema_of(_object(path))
     except RequestError as error:
         raise Unreadable(f"is not a schema: {error}") from None
 

@@ -157,6 +157,66 @@ def test_kip_says_that_it_promises_nothing(limbeck, small):
     assert limbeck("verify", small / "kip").code == 0
 
 
+@pytest.mark.parametrize("init", [None, "random", "real"])
+def test_dm_says_that_it_promises_nothing(limbeck, small, init):
+    done = limbeck(
+        "distill", small / "small.npz", "--schema", small / "schema.json", "--method", "dm", "--features", "fc-ntk",
+        "--per-class", 2, "--steps", 3, "--batch", "full", "--out", small / "dm", *(("--init", init) if init else ()),
+    )  # fmt: skip
+    assert done.code == 0, done.text
+    assert "dm gives no privacy guarantee" in done.err
+    assert "no privacy guarantee" in done.out
+    assert ("real records" in done.err) == (init == "real")
+    card = (small / "dm" / "README.md").read_text()
+    assert "**No privacy guarantee.**" in card
+    assert ("real records" in card) == (init == "real")
+    assert stat.S_IMODE((small / "dm").stat().st_mode) == 0o700
+    checked = limbeck("verify", small / "dm")
+    assert checked.code == 0
+    assert "no privacy guarantee" in checked.out.lower()
+    release = load(small / "dm")
+    assert (release.recipe["method"], release.recipe["steps"], release.recipe["batch"]) == ("DM", 3, 120)
+    scored = limbeck("evaluate", small / "dm", "--test", small / "small.npz", "--networks", "none", "--json")
+    assert scored.code == 0, scored.text
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--method", "dm", "--seed", 1), "dm has no noise"),
+        (("--method", "dm", "--clip-norm", 1), "dm has no noise"),
+        (("--method", "dm", "--dataset", "mine"), "dm spends no budget"),
+        (("--method", "dm", "--resume"), "dm spends nothing"),
+        (("--method", "kip", "--resume"), "kip spends nothing"),
+        (("--method", "dm", "--init", "magic"), "--init is 'magic'"),
+        (("--method", "dm", "--steps", 0), "--steps"),
+        (("--method", "dm", "--batch", 0), "batch"),
+        (("--method", "dm", "--per-class", 0), "images a class"),
+        (("--method", "dm", "--per-class", 10**7), "GiB"),
+        (("--method", "dm", "--epochs", 2), "--epochs belongs to kip and dpkip"),
+        (("--method", "dm", "--for", "networks"), "is what private-dm does"),
+        (("--method", "dm", "--learn-labels"), "dm keeps the labels fixed"),
+        (("--method", "kip", "--init", "real"), "--init belongs to dm"),
+        (("--method", "kip", "--steps", 3), "--steps belongs to decant and dm"),
+        (("--init", "real"), "--init belongs to dm; the method is private-dm"),
+    ],
+)
+def test_a_wrong_request_of_a_method_without_a_guarantee_is_explained(limbeck, small, options, said):
+    """And auto never chooses one, whatever is given."""
+    before = set(small.iterdir())
+    done = limbeck("distill", small / "small.npz", "--schema", small / "schema.json", *options, "--out", small / "out")
+    assert done.code == 2, done.text
+    assert said in done.err.replace("\n", " ")
+    assert set(small.iterdir()) == before
+
+
+@pytest.mark.parametrize("method", ["kip", "dm"])
+def test_there_is_no_plan_of_a_method_without_a_guarantee(limbeck, method):
+    done = limbeck("plan", "digits", "--method", method)
+    assert done.code == 2
+    assert f"{method} measures nothing under a plan" in done.err.replace("\n", " ")
+
+
 def test_plan_reads_no_data(limbeck, small):
     (small / "small.npz").write_bytes(b"nothing that could be read")
     done = limbeck("plan", small / "small.npz", "--schema", small / "schema.json", *QUICK, "--n", 120, "--json")

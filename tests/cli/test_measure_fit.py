@@ -119,11 +119,18 @@ def test_a_measurement_is_resumed(limbeck, small, monkeypatch):
     assert len(account.intents) == 1
 
 
+@pytest.mark.usefixtures("few_networks")
 def test_distill_chooses_and_says_why(limbeck, small):
     arguments = ("distill", small / "small.npz", "--schema", small / "schema.json", "--delta", "1e-3")
-    done = limbeck(*arguments, "--per-class", 2, "--out", small / "decant")
+    done = limbeck(*arguments, "--per-class", 2, "--out", small / "both")
     assert done.code == 0, done.text
-    assert "method decant: its one measurement serves sets of every size" in done.err
+    assert "method private-dm: its set serves networks and regression" in done.err
+    recipe = load(small / "both").recipe
+    assert (recipe["method"], recipe["serves"]) == ("PrivateDM", "both")
+
+    done = limbeck(*arguments, "--per-class", 2, "--learning-rate", 8, "--out", small / "decant")
+    assert done.code == 0, done.text
+    assert "method decant: --learning-rate or --batch full was given" in done.err
     release = load(small / "decant")
     assert release.recipe["method"] == "Decant"
     assert release.derived_from is None
@@ -147,7 +154,7 @@ def test_distill_chooses_and_says_why(limbeck, small):
         (("--method", "decant", "--features", "fc-ntk"), "finite map"),
         (("--method", "decant", "--steps", "0"), "--steps"),
         (("--method", "decant", "--per-class", "10000000"), "GiB"),
-        (("--method", "dpkip", "--steps", "3"), "--steps belongs to decant"),
+        (("--method", "dpkip", "--steps", "3"), "--steps belongs to decant and dm"),
         (("--method", "dpkip", "--valid-range"), "--valid-range belongs to decant"),
         (("--learn-labels",), "labels by its teacher"),
     ],
@@ -187,8 +194,9 @@ def few_networks(monkeypatch):
     """Of PrivateDM: what is tested here is what goes in and out."""
     from limbeck.distill import matching, private_dm
 
-    monkeypatch.setattr(matching, "STEPS", 3)
-    monkeypatch.setattr(matching, "REFINING_STEPS", 2)
+    monkeypatch.setattr(matching, "default_steps", lambda m: (3, 2))
+    monkeypatch.setattr(private_dm, "default_steps", lambda m: (3, 2))
+    monkeypatch.setattr(private_dm, "LEAST", 3)
     monkeypatch.setattr(private_dm, "NETWORKS", 3)
 
 

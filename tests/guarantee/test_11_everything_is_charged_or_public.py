@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from limbeck.data.private import Private, PrivateError
-from limbeck.distill import KIP
+from limbeck.distill import DM, KIP
 from limbeck.measure import Records, Session
 from limbeck.privacy.plan import FullBatch
 from limbeck.release import verify
@@ -119,8 +119,10 @@ def test_every_answer_of_a_run_is_in_its_plan(monkeypatch):
         assert {name: asked.count(name) for name in asked} == {m.name: m.steps for m in model.plan_.measurements}
 
 
-def test_a_method_without_noise_says_that_it_promises_nothing(tmp_path):
-    model = KIP(SCHEMA, per_class=1, features="fc-ntk", batch=4, epochs=1)
+@pytest.mark.parametrize("method", [KIP, DM])
+def test_a_method_without_noise_says_that_it_promises_nothing(method, tmp_path):
+    length = {"epochs": 1} if method is KIP else {"steps": 1}
+    model = method(SCHEMA, per_class=1, features="fc-ntk", batch=4, **length)
     model.fit_resample(*data())
     folder = model.release_.save(tmp_path / "release")
     assert str(model.guarantee_) == "no privacy guarantee"

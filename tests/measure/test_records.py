@@ -67,7 +67,7 @@ def test_wrapped_and_plain_records_are_the_same():
 def test_nothing_is_copied_that_was_not_copied_before():
     private = Private(X)
     assert private.reveal() is X
-    assert np.shares_memory(records()._images.reveal(), X)
+    assert np.shares_memory(records()._given.reveal(), X)
 
 
 WRONG = {

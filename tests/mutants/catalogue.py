@@ -11,7 +11,8 @@ from dp_accounting import dp_event
 
 from limbeck.data import ImageSchema
 from limbeck.distill import DPKIP, dpkip
-from limbeck.measure import Records, Session, SupportGradient, grid, session, store
+from limbeck.features import Embedding
+from limbeck.measure import ClassSums, Records, Session, SupportGradient, grid, session, store
 from limbeck.measure.clipping import clipped_sum, plain_sum
 from limbeck.privacy import plan
 from limbeck.privacy.plan import Measurement, Poisson
@@ -32,9 +33,13 @@ class Mutant:
 MUTANTS: list[Mutant] = []
 
 
+def _node(caught_by: str) -> str:
+    return caught_by if caught_by.startswith("tests/") else f"tests/guarantee/{caught_by}"
+
+
 def mutant(breaks: str, caught_by: str, traced: bool = False):
     def register(apply: Callable[[pytest.MonkeyPatch], None]):
-        MUTANTS.append(Mutant(apply.__name__.replace("_", " "), breaks, f"tests/guarantee/{caught_by}", apply, traced))
+        MUTANTS.append(Mutant(apply.__name__.replace("_", " "), breaks, _node(caught_by), apply, traced))
         return apply
 
     return register
@@ -287,3 +292,28 @@ def replacing_priced_as_zeroing_out(patch):
 )
 def feature_cache_that_stays(patch):
     patch.setattr(store, "nameless", lambda folder: (folder / "features.bin").open("w+b"))
+
+
+@mutant(
+    "what a record adds depends on how many others are of its class",
+    "tests/measure/test_class_sums.py::test_a_record_adds_a_vector_of_norm_one_to_its_own_class",
+    traced=True,
+)
+def class_sums_over_exact_counts(patch):
+    real = ClassSums.contributions
+
+    def contributions(self, inputs, y):
+        counts = jnp.maximum(jnp.nansum(y + 1 / y.shape[-1], axis=(0, 1)), 1)
+        return real(self, inputs, (y + 1 / y.shape[-1]) / counts - 1 / y.shape[-1])
+
+    patch.setattr(ClassSums, "contributions", contributions)
+
+
+@mutant(
+    "one record moves what the others' embeddings are centred by",
+    "tests/measure/test_class_sums.py::test_a_record_adds_a_vector_of_norm_one_to_its_own_class",
+    traced=True,
+)
+def embeddings_centred_by_the_batch(patch):
+    real = Embedding.raw
+    patch.setattr(Embedding, "raw", lambda self, x: real(self, x) - jnp.mean(real(self, x), axis=0) + self.mean)

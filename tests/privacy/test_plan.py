@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from scipy.stats import binom
 
 from limbeck.errors import RequestError
 from limbeck.privacy.events import event_tree
@@ -50,3 +51,18 @@ def test_a_plan_survives_json():
 def test_bad_epsilon_is_refused(epsilon):
     with pytest.raises(RequestError, match="epsilon"):
         full_plan(10, 1).calibrated(epsilon)
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-5, 1e-6, 1e-8, 1e-12])
+@pytest.mark.parametrize(("n", "batch"), [(2_000, 50), (60_000, 500), (5_000_000, 65_536)])
+def test_the_cap_is_near_the_batch_however_small_delta_is(n, batch, delta):
+    sampling = Poisson.of(n, batch, 200, delta)
+    rare = delta / (1e8 * 200)
+    assert binom.sf(sampling.cap - 1, n, sampling.q) <= rare < binom.sf(sampling.cap - 2, n, sampling.q)
+    assert sampling.cap < batch + 12 * batch**0.5 + 30
+
+
+def test_an_epsilon_that_no_noise_reaches_is_refused():
+    m = Measurement(name="m", sampling=FullBatch(n=500), steps=200, clip=1, sigma=1)
+    with pytest.raises(RequestError, match="choose a larger one"):
+        Plan(measurements=(m,), delta=1e-4).calibrated(1e-4)

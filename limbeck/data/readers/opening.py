@@ -31,10 +31,16 @@ def opening(path: str | os.PathLike[str], kind: str) -> Iterator[None]:
     Parsers of damaged files raise nearly anything, with pieces of the file in the message: neither the
     message nor the traceback goes on.
     """
+    with warnings.catch_warnings(), readable(path, kind):
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextmanager
+def readable(path: str | os.PathLike[str], kind: str) -> Iterator[None]:
+    """The same without the warnings, which are the whole process's: for a file that is read a piece at a time."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
+        yield
     except RequestError:
         raise
     except FileNotFoundError:

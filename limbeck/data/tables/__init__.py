@@ -1,0 +1,1 @@
+"""Tables: a declared schema, the columns it is made of, and rows as numbers."""

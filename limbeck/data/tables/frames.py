@@ -1,0 +1,88 @@
+"""pandas DataFrames as Arrow, column by column and, where a column is of Python objects, cell by cell."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from limbeck.data.tables.cells import as_text
+from limbeck.errors import RequestError
+
+if TYPE_CHECKING:
+    from limbeck.data.tables.schema import TableSchema
+
+
+def frame_of(schema: "TableSchema", X: Any) -> pd.DataFrame:
+    """X as a DataFrame: it is one, a dict of columns, or an array with the declared features in their order."""
+    if isinstance(X, pd.DataFrame):
+        return X
+    names = [column.name for column in schema.features]
+    if isinstance(X, dict):
+        return pd.DataFrame(X)
+    array = X if isinstance(X, np.ndarray) else None
+    if array is None or array.ndim != 2 or array.shape[1] != len(names):
+        raise RequestError(
+            f"the rows are of type {type(X).__name__}; a pandas DataFrame with the declared columns is expected, or an "
+            f"array with the {len(names)} features in their order"
+        )
+    return pd.DataFrame(array, columns=names)
+
+
+def batch_of(schema: "TableSchema", X: Any, y: Any = None, names: tuple[str, ...] | None = None) -> pa.RecordBatch:
+    """The declared columns of a DataFrame, features and target unless others are named; y is the target if given.
+
+    Raises:
+        RequestError: a column is missing, or is there twice, or holds dates; or y is of another length.
+    """
+    frame, target = frame_of(schema, X), schema.target.name
+    names = names or schema.released_names
+    needed = [name for name in names if y is None or name != target]
+    present = [str(name) for name in frame.columns]
+    wrong = [f"{name!r} is missing" for name in needed if name not in present]
+    wrong += [f"{name!r} is there {present.count(name)} times" for name in needed if present.count(name) > 1]
+    if y is not None and len(y) != len(frame):
+        wrong.append(f"the target has {len(y)} values for {len(frame)} rows")
+    if wrong:
+        raise RequestError(f"the table does not fit the schema: {'; '.join(wrong)}")
+    columns = {name: frame.iloc[:, present.index(name)] for name in needed}
+    arrays = {name: arrow(series, name) for name, series in columns.items()}
+    if y is not None:
+        arrays[target] = arrow(y if isinstance(y, pd.Series) else pd.Series(_cells(y)), target)
+    return pa.RecordBatch.from_arrays([arrays[name] for name in names], names=list(names))
+
+
+def arrow(series: pd.Series, name: str) -> pa.Array:
+    """One column. A cell of another type than its neighbours, or one that is no text, changes none of them."""
+    if series.dtype.kind in "mM":
+        from limbeck.data.tables.schema import DATE_HINT
+
+        raise RequestError(f"column {name!r} holds dates: {DATE_HINT}")
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
+        return pa.array(series.to_numpy())
+    if series.dtype.kind in "biuf":  # pandas' own types, with missing values
+        return pa.array(series.to_numpy(dtype=np.float64, na_value=np.nan))
+    return text_array([None if _is_null(cell) else as_text(cell) for cell in series.tolist()])
+
+
+def text_array(cells: list[str | None]) -> pa.Array:
+    """Text as Arrow keeps it; characters that UTF-8 cannot write are replaced, in their own cells."""
+    try:
+        return pa.array(cells, pa.string())
+    except (UnicodeError, pa.ArrowException):
+        return pa.array([None if c is None else c.encode("utf-8", "replace").decode() for c in cells], pa.string())
+
+
+def _cells(y: Any) -> Any:
+    """A target of any form, without a common type for a list: one label must not change the others."""
+    array = np.asarray(y) if hasattr(y, "__array__") else None
+    if array is not None and array.ndim == 1 and array.dtype.kind in "biuf":
+        return array
+    cells = np.empty(len(y), object)
+    for i, cell in enumerate(y):
+        cells[i] = cell
+    return cells
+
+
+def _is_null(cell: Any) -> bool:
+    return cell is None or cell is pd.NA or cell is pd.NaT

@@ -1,0 +1,88 @@
+"""Made-up rows from noisy counts: what each class looks like, a column at a time. Post-processing throughout."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from limbeck.data import TableSchema
+from limbeck.data.tables.columns import Boolean, Ordinal
+from limbeck.features import Cells, Marginals
+
+
+def marginals_for(schema: TableSchema, bins: int) -> Marginals:
+    """The cells of every column: `bins` for a number, and one for each value of a column that has few."""
+    columns = []
+    for slot in schema.layout.slots:
+        if slot.is_group:
+            columns.append(Cells(slot.start, slot.stop))
+        else:
+            column = slot.column
+            few = 2 if isinstance(column, Boolean) else len(column.levels) if isinstance(column, Ordinal) else bins
+            columns.append(Cells(slot.start, slot.stop, few, slot.indicator))
+    return Marginals(schema.layout.width, tuple(columns))
+
+
+@dataclass(frozen=True)
+class ClassMarginals:
+    """How many rows each class has, and in which share they lie in each cell of each column.
+
+    Read off noisy sums S of `Marginals`: every column's cells sum to the class's count, of which their weighted mean is
+    the best estimate; then each column is projected on the counts that are possible, none negative and that sum.
+    """
+
+    cells: Marginals
+    counts: Float[np.ndarray, " C"]
+    shares: tuple[Float[np.ndarray, "_ C"], ...]
+
+    @classmethod
+    def of(cls, cells: Marginals, S: Float[np.ndarray, "F C"], n: float) -> "ClassMarginals":
+        """`S` as a session answers: sums over n units divided by n."""
+        noisy = np.asarray(S, np.float64) * n * np.sqrt(len(cells.columns))
+        parts = np.split(noisy, np.cumsum([column.number for column in cells.columns])[:-1])
+        weights = np.array([1 / len(part) for part in parts])  # a sum of v cells has v times a cell's variance
+        counts = np.average([part.sum(axis=0) for part in parts], axis=0, weights=weights)
+        counts = np.maximum(counts, 1.0)
+        shares = tuple(
+            np.stack([on_simplex(part[:, c] / count) for c, count in enumerate(counts)], axis=1) for part in parts
+        )
+        return cls(cells, counts, shares)
+
+    def draw(self, c: Int[np.ndarray, " m"], rng: np.random.Generator) -> Float[np.ndarray, "m d"]:
+        """Encoded rows of these classes, each column drawn on its own."""
+        x = np.zeros((len(c), self.cells.d), np.float32)
+        for column, shares in zip(self.cells.columns, self.shares, strict=True):
+            place = _drawn(shares, c, rng)
+            if not column.bins:
+                x[np.arange(len(c)), column.start + place] = 1
+                continue
+            missing = place == column.bins
+            share = (np.where(missing, 0, place) + rng.random(len(c))) / column.bins
+            x[:, column.start] = np.where(missing, 0, 2 * share - 1)
+            if column.indicator is not None:
+                x[:, column.indicator] = missing
+        return x
+
+
+def uniform_marginals(cells: Marginals, classes: int) -> ClassMarginals:
+    """Where nothing was measured: every cell of the declared range alike."""
+    shares = tuple(np.full((column.number, classes), 1 / column.number) for column in cells.columns)
+    return ClassMarginals(cells, np.ones(classes), shares)
+
+
+def on_simplex(v: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
+    """The nearest shares: none negative, and one in all (Duchi et al. 2008). Small noisy counts become zero."""
+    u = np.sort(v)[::-1]
+    excess = (np.cumsum(u) - 1) / np.arange(1, len(u) + 1)
+    return np.maximum(v - excess[np.flatnonzero(u > excess)[-1]], 0)
+
+
+def _drawn(shares: Float[np.ndarray, "v C"], c: Int[np.ndarray, " m"], rng: np.random.Generator) -> np.ndarray:
+    """A cell for each class index, by inverting the cumulated shares."""
+    place = np.empty(len(c), int)
+    u = rng.random(len(c))
+    for k in np.unique(c):
+        of = c == k
+        cumulated = np.cumsum(shares[:, k])
+        place[of] = np.searchsorted(cumulated, u[of] * cumulated[-1], side="right")
+    return np.minimum(place, len(shares) - 1)

@@ -1,0 +1,83 @@
+"""Rows of a table as something that gradients can move, and that is a row all the same."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from limbeck.data import TableSchema
+from limbeck.data.tables.columns import Boolean, Ordinal
+from limbeck.features import FeatureMap
+
+SHARPNESS = 4.0
+
+
+class Relaxed(eqx.Module):
+    """From free numbers z, each held in [-1, 1], to an encoded row that fits the schema.
+
+    Categories are the softmax of their coordinates, times `SHARPNESS`; a number is its coordinate. With `straight`, the
+    row is the one that would be released (one category, a level, a sign) while gradients are those of the soft one:
+    what is optimised is then what goes out (Bengio et al. 2013).
+    """
+
+    groups: tuple[tuple[int, int], ...] = eqx.field(static=True)
+    indicators: tuple[int, ...] = eqx.field(static=True)
+    levels: tuple[tuple[int, int], ...] = eqx.field(static=True)  # coordinates of few values, and how many
+    straight: bool = eqx.field(static=True, default=True)
+
+    @classmethod
+    def of(cls, schema: TableSchema, straight: bool = True) -> "Relaxed":
+        layout = schema.layout
+        levels = tuple(
+            (slot.start, 2 if isinstance(slot.column, Boolean) else len(slot.column.levels))
+            for slot in layout.slots
+            if isinstance(slot.column, Boolean | Ordinal)
+        )
+        return cls(layout.groups, tuple(int(i) for i in layout.indicators), levels, straight)
+
+    def __call__(self, z: Float[Array, "m d"]) -> Float[Array, "m d"]:
+        x = jnp.clip(z, -1, 1)
+        for start, stop in self.groups:
+            soft = jax.nn.softmax(SHARPNESS * z[:, start:stop])
+            hard = jax.nn.one_hot(jnp.argmax(soft, axis=1), stop - start)
+            x = x.at[:, start:stop].set(self._through(soft, hard))
+        for i in self.indicators:
+            soft = jax.nn.sigmoid(SHARPNESS * z[:, i])
+            x = x.at[:, i].set(self._through(soft, (soft > 0.5).astype(soft.dtype)))
+        for i, number in self.levels:
+            soft = x[:, i]
+            hard = 2 * jnp.round((soft + 1) / 2 * (number - 1)) / (number - 1) - 1
+            x = x.at[:, i].set(self._through(soft, hard))
+        return x
+
+    def inverse(self, x: Float[np.ndarray, "m d"]) -> Float[Array, "m d"]:
+        """Numbers z, not at the ends of their range for categories, whose row is x."""
+        z = np.array(x, np.float32)
+        for start, stop in self.groups:
+            z[:, start:stop] = z[:, start:stop] - 0.5
+        for i in self.indicators:
+            z[:, i] = z[:, i] - 0.5
+        return jnp.asarray(z)
+
+    def _through(self, soft: Array, hard: Array) -> Array:
+        return soft + jax.lax.stop_gradient(hard - soft) if self.straight else soft
+
+
+class Through(FeatureMap):
+    """Features of relaxed rows: φ(row(z))."""
+
+    base: FeatureMap
+    row: Relaxed
+
+    @property
+    def dim(self) -> int:
+        return self.base.dim
+
+    def __call__(self, x: Float[Array, "b d"]) -> Float[Array, "b F"]:
+        return self.base(self.row(x))
+
+    def config(self) -> dict[str, Any]:
+        return {"name": "through", "base": self.base.config()}
