@@ -58,9 +58,17 @@ def distinct(cells: pa.Array) -> tuple[list[str], Int[np.ndarray, " n"]]:
     kept = cells if pa.types.is_dictionary(cells.type) else pc.dictionary_encode(cells)
     if isinstance(kept, pa.ChunkedArray):
         kept = kept.combine_chunks()
-    texts = [as_text(value) for value in kept.dictionary.to_pylist()]
+    texts = [as_text(value) for value in _listed(kept.dictionary)]
     place = np.asarray(pc.fill_null(kept.indices.cast(pa.int64()), len(texts)).to_numpy(zero_copy_only=False))
     return texts, place.astype(np.int64)
+
+
+def _listed(values: pa.Array) -> list[Any]:
+    """Values as Python has them; bytes for text that is none, which a file may hold all the same."""
+    try:
+        return values.to_pylist()
+    except UnicodeDecodeError:
+        return values.cast(pa.large_string()).cast(pa.large_binary()).to_pylist()
 
 
 def as_text(cell: Any) -> str:

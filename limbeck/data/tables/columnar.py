@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from limbeck.data.readers.opening import readable
-from limbeck.data.tables.header import check_names, check_types
+from limbeck.data.tables.header import check_table
 from limbeck.data.tables.rows import BLOCK, Rows
 from limbeck.data.tables.schema import TableSchema
 
@@ -23,8 +23,7 @@ def recognises(path: Path) -> bool:
 def rows(path: Path, schema: TableSchema, split: str = "train") -> Rows:
     """The rows of a file whose columns are the schema's."""
     types, total = described(path)
-    check_names(schema, types.names, str(path))
-    check_types(schema, types, str(path))
+    check_table(schema, types.names, str(path), types=types, empty=total == 0)
 
     def batches(wanted: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         with readable(path, "a Parquet or Arrow file"):

@@ -3,21 +3,22 @@
 **A row is a line.** Quotes are understood within a line and never across lines: a quote that one record forgets to
 close must not swallow the records after it, or n and their contents would depend on that record. A line with too few or
 too many cells, with a quote that is not closed or with bytes that its encoding does not know is a row all the same.
+Lines are told apart before they are decoded, each by itself: in some encodings a text sets how all after it is read.
 """
 
 import csv
 import gzip
 import io
-import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
 
 from limbeck.data.readers.opening import readable
-from limbeck.data.tables.header import check_names
+from limbeck.data.tables.header import check_table
 from limbeck.data.tables.rows import BLOCK, Rows
 from limbeck.data.tables.schema import TableSchema
 from limbeck.errors import RequestError
@@ -26,7 +27,10 @@ SUFFIXES = (".csv", ".tsv", ".tab", ".txt", ".data")
 DELIMITERS = (",", ";", "\t", "|", " ")
 APART = "\x1f"  # ASCII's own sign between cells
 SIGNS = {ord(sign): "\ufffd" for sign in (APART, "\r", "\n")}
-HEADER = 2**24  # bytes that a first line may take
+LONGEST = 2**24  # bytes that a line may take; a longer one is a row of empty cells
+ROOM = 2**26  # bytes that a block of lines may take
+
+Line = bytes | str
 
 
 def recognises(path: Path) -> bool:
@@ -38,14 +42,16 @@ def rows(path: Path, schema: TableSchema, split: str = "train") -> Rows:
     """The rows of a CSV file whose header is the schema's."""
     header = read_header(path, schema.encoding)
     delimiter = schema.delimiter or found_delimiter(header, schema.names)
-    names = names_of(header, delimiter)
-    check_names(schema, names, str(path))
+    names = names_of(header, delimiter, schema.names)
+    with _lines(path, schema.encoding) as lines:
+        next(lines)
+        check_table(schema, names, str(path), empty=next(lines, None) is None)
 
     def batches(wanted: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         with _lines(path, schema.encoding) as lines:
             next(lines)
-            while block := list(itertools.islice(lines, BLOCK)):
-                yield _batch(block, delimiter, names, wanted)
+            for block in _blocks(lines):
+                yield _batch([_text(line, schema.encoding) for line in block], delimiter, names, wanted)
 
     with _lines(path, schema.encoding) as lines:
         total = sum(1 for _ in lines) - 1
@@ -54,27 +60,35 @@ def rows(path: Path, schema: TableSchema, split: str = "train") -> Rows:
 
 def read_header(path: Path, encoding: str) -> str:
     """The first line, which must be text in the declared encoding; what follows is records, and is not judged."""
-    with _bytes(path) as file:
-        start = file.read(HEADER)
-    if not start:
+    with _lines(path, encoding) as lines:
+        try:
+            line = next(lines, None)
+        except UnicodeError:  # no mark at its start, which these encodings need
+            line = b"\0"
+    if line is None:
         raise RequestError(f"{path} is empty; a header line with the names of the columns is expected")
-    if b"\0" in start.split(b"\n", 1)[0] and not encoding.lower().replace("_", "-").startswith(("utf-16", "utf-32")):
+    if isinstance(line, bytes) and b"\0" in line:
         raise RequestError(
-            f"{path} is no text in {encoding}, the encoding of its schema: it is a file of another kind, or its "
-            "encoding is utf-16 and the schema should say so"
+            f"{path} is no text in {encoding}, the encoding of its schema: it is a file of another kind, or of another "
+            "encoding (utf-8, utf-16), and the schema should say so"
         )
-    decoder = io.TextIOWrapper(io.BytesIO(start), encoding=_with_mark(encoding), errors="replace", newline="\n")
-    header = decoder.readline().rstrip("\r\n")
+    header = _text(line, _with_mark(encoding))
     if "\ufffd" in header:
         raise RequestError(
             f"the header of {path} is no text in {encoding}: name the file's encoding in the schema, as in "
             '"encoding": "latin-1"'
         )
+    if "\r" in header:
+        raise RequestError(
+            f"the first line of {path} holds carriage returns: lines end with a line feed. Save it anew with the line "
+            "ends of Unix or Windows."
+        )
     return header
 
 
-def names_of(header: str, delimiter: str) -> list[str]:
-    return [name.strip() for name in _cells(header, delimiter) or []]
+def names_of(header: str, delimiter: str, declared: Sequence[str] = ()) -> list[str]:
+    """The names in a header, without blanks around them unless they are declared so."""
+    return [name if name in declared else name.strip() for name in _cells(header, delimiter) or []]
 
 
 def found_delimiter(header: str, declared: tuple[str, ...]) -> str:
@@ -105,7 +119,13 @@ def _batch(lines: list[str], delimiter: str, names: list[str], wanted: tuple[str
 
 def _plain(line: str, delimiter: str, width: int) -> str:
     """A line with its cells set apart by `APART`; empty cells if they are not `width`."""
-    if '"' not in line and line.count(delimiter) == width - 1 and APART not in line and "\r" not in line:
+    if (
+        '"' not in line
+        and line.count(delimiter) == width - 1
+        and APART not in line
+        and "\r" not in line
+        and "\n" not in line
+    ):
         return line.replace(delimiter, APART)
     cells = _cells(line, delimiter)
     if cells is None or len(cells) != width:
@@ -124,13 +144,48 @@ def _cells(line: str, delimiter: str) -> list[str] | None:
 
 
 @contextmanager
-def _lines(path: Path, encoding: str) -> Iterator[Iterator[str]]:
-    """The lines of a file without their ends. Only a line feed ends a line: other signs may stand within a cell."""
-    with (
-        _bytes(path) as file,
-        io.TextIOWrapper(file, encoding=_with_mark(encoding), errors="replace", newline="\n") as text,
-    ):
-        yield (line.rstrip("\n").removesuffix("\r") for line in text)
+def _lines(path: Path, encoding: str) -> Iterator[Iterator[Line]]:
+    """The lines of a file, not yet decoded; as text if a line feed is not one byte. No other sign ends a line."""
+    with _bytes(path) as file:
+        if "\n".encode(encoding) == b"\n":
+            yield _whole(file)
+            return
+        with io.TextIOWrapper(file, encoding=encoding, errors="replace", newline="\n") as text:
+            yield _whole(text)
+
+
+def _whole(file: Any) -> Iterator[Line]:
+    """Line by line; nothing of a line that is too long, so that no record can fill the memory."""
+    while line := file.readline(LONGEST):
+        if len(line) == LONGEST and not _ends(line):
+            while (more := file.readline(LONGEST)) and not _ends(more):
+                pass
+            line = line[:0]
+        yield line
+
+
+def _ends(line: Line) -> bool:
+    return line.endswith("\n") if isinstance(line, str) else line.endswith(b"\n")
+
+
+def _blocks(lines: Iterator[Line]) -> Iterator[list[Line]]:
+    block: list[Line] = []
+    size = 0
+    for line in lines:
+        block.append(line)
+        size += len(line)
+        if len(block) >= BLOCK or size >= ROOM:
+            yield block
+            block, size = [], 0
+    if block:
+        yield block
+
+
+def _text(line: Line, encoding: str) -> str:
+    """A line without its end."""
+    if isinstance(line, str):
+        return line.removesuffix("\n").removesuffix("\r")
+    return line.removesuffix(b"\n").removesuffix(b"\r").decode(encoding, "replace")
 
 
 @contextmanager

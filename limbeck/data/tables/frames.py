@@ -1,19 +1,17 @@
 """pandas DataFrames as Arrow, column by column and, where a column is of Python objects, cell by cell."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
 from limbeck.data.tables.cells import as_text
+from limbeck.data.tables.schema import DATE_HINT, TableSchema
 from limbeck.errors import RequestError
 
-if TYPE_CHECKING:
-    from limbeck.data.tables.schema import TableSchema
 
-
-def frame_of(schema: "TableSchema", X: Any) -> pd.DataFrame:
+def frame_of(schema: TableSchema, X: Any) -> pd.DataFrame:
     """X as a DataFrame: it is one, a dict of columns, or an array with the declared features in their order."""
     if isinstance(X, pd.DataFrame):
         return X
@@ -29,7 +27,7 @@ def frame_of(schema: "TableSchema", X: Any) -> pd.DataFrame:
     return pd.DataFrame(array, columns=names)
 
 
-def batch_of(schema: "TableSchema", X: Any, y: Any = None, names: tuple[str, ...] | None = None) -> pa.RecordBatch:
+def batch_of(schema: TableSchema, X: Any, y: Any = None, names: tuple[str, ...] | None = None) -> pa.RecordBatch:
     """The declared columns of a DataFrame, features and target unless others are named; y is the target if given.
 
     Raises:
@@ -41,27 +39,29 @@ def batch_of(schema: "TableSchema", X: Any, y: Any = None, names: tuple[str, ...
     present = [str(name) for name in frame.columns]
     wrong = [f"{name!r} is missing" for name in needed if name not in present]
     wrong += [f"{name!r} is there {present.count(name)} times" for name in needed if present.count(name) > 1]
-    if y is not None and len(y) != len(frame):
-        wrong.append(f"the target has {len(y)} values for {len(frame)} rows")
+    columns = {name: frame.iloc[:, present.index(name)] for name in needed if name in present}
+    wrong += [
+        f"column {name!r} holds dates: {DATE_HINT}" for name, series in columns.items() if _is_dates(series.dtype)
+    ]
+    target_cells = y if y is None or isinstance(y, pd.Series) else pd.Series(_cells(y))
+    if target_cells is not None and len(target_cells) != len(frame):
+        wrong.append(f"the target has {len(target_cells)} values for {len(frame)} rows")
+    if target_cells is not None and _is_dates(target_cells.dtype):
+        wrong.append(f"column {target!r} holds dates: {DATE_HINT}")
     if wrong:
         raise RequestError(f"the table does not fit the schema: {'; '.join(wrong)}")
-    columns = {name: frame.iloc[:, present.index(name)] for name in needed}
-    arrays = {name: arrow(series, name) for name, series in columns.items()}
+    arrays = {name: arrow(series) for name, series in columns.items()}
     if y is not None:
-        arrays[target] = arrow(y if isinstance(y, pd.Series) else pd.Series(_cells(y)), target)
+        arrays[target] = arrow(target_cells)
     return pa.RecordBatch.from_arrays([arrays[name] for name in names], names=list(names))
 
 
-def arrow(series: pd.Series, name: str) -> pa.Array:
+def arrow(series: pd.Series) -> pa.Array:
     """One column. A cell of another type than its neighbours, or one that is no text, changes none of them."""
-    if series.dtype.kind in "mM":
-        from limbeck.data.tables.schema import DATE_HINT
-
-        raise RequestError(f"column {name!r} holds dates: {DATE_HINT}")
-    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
-        return pa.array(series.to_numpy())
-    if series.dtype.kind in "biuf":  # pandas' own types, with missing values
-        return pa.array(series.to_numpy(dtype=np.float64, na_value=np.nan))
+    if series.dtype.kind in "biuf":
+        own = hasattr(series.array, "__arrow_array__") and not isinstance(series.dtype, np.dtype)
+        cells = pa.array(series.array if own else np.asarray(series))  # pandas' own types keep whole numbers whole
+        return cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
     return text_array([None if _is_null(cell) else as_text(cell) for cell in series.tolist()])
 
 
@@ -82,6 +82,13 @@ def _cells(y: Any) -> Any:
     for i, cell in enumerate(y):
         cells[i] = cell
     return cells
+
+
+def _is_dates(dtype: Any) -> bool:
+    """By the declared type alone: a column of objects is read cell by cell, whatever they are."""
+    if isinstance(dtype, pd.CategoricalDtype):
+        return dtype.categories is not None and _is_dates(dtype.categories.dtype)
+    return dtype.kind in "mM" or isinstance(dtype, pd.PeriodDtype)
 
 
 def _is_null(cell: Any) -> bool:
