@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 DATES = ("date", "datetime", "time", "timestamp")
+NO_ENCODINGS = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")  # Python's own, of no file
 DATE_HINT = "dates are not encoded: declare the column dropped, or write it as a number (days since a day) in the file"
 
 
@@ -269,6 +270,7 @@ def _field(place: tuple[Any, ...]) -> str:
 
 def _is_text_encoding(name: Any) -> bool:
     try:
-        return isinstance(name, str) and codecs.lookup(name)._is_text_encoding
+        found = codecs.lookup(name) if isinstance(name, str) else None
     except LookupError:
         return False
+    return found is not None and found._is_text_encoding and found.name not in NO_ENCODINGS
