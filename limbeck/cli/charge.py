@@ -19,15 +19,25 @@ class Charge:
 
     dataset: str
     ledger: "Ledger | None"
+    unused: str = "not used: --no-ledger"  # what the certificate says without one
 
     @classmethod
-    def of(cls, data: str, dataset: str | None, ledger: str | None, no_ledger: bool) -> "Charge":
-        """By default a dataset is called by its catalogue name or its file's; where grants are, by one of theirs."""
+    def of(
+        cls, data: str, dataset: str | None, ledger: str | None, no_ledger: bool, *, unsafe: bool = False
+    ) -> "Charge":
+        """By default a dataset is called by its catalogue name or its file's; where grants are, by one of theirs.
+
+        What is made with an `unsafe` schema is outside of every grant: it is not charged.
+        """
         name = dataset or (Path(data).resolve().stem if Path(data).exists() else data)
         if no_ledger:
             if ledger is not None or dataset is not None:
                 raise RequestError("--no-ledger records nothing, so --ledger and --dataset do not go with it.")
             return cls(name, None)
+        if unsafe:
+            if ledger is not None or dataset is not None:
+                raise RequestError("--unsafe-schema promises nothing and spends nothing: leave --ledger and --dataset.")
+            return cls(name, None, "none")
 
         from limbeck.privacy.ledger import Ledger
 
@@ -52,15 +62,18 @@ class Charge:
         if self.ledger:
             self.ledger.check(self.dataset, plan)
 
-    def reserve(self, run: str, plan: "Plan", records: "Records", out: Path) -> dict[str, Any]:
-        """Charge the run, unless it has been; what the certificate says of it."""
+    def reserve(self, run: str, plan: "Plan", records: "Records | None", out: Path) -> dict[str, Any]:
+        """Charge the run, unless it has been; what the certificate says of it.
+
+        Without records nothing is compared: those of a schema that is not finished have no encoding of their own.
+        """
         if self.ledger is None:
-            return {"status": "not used: --no-ledger"}
+            return {"status": self.unused}
         reserved = self.ledger.reservation(run)
         if reserved is None:
             from limbeck.measure.fingerprint import fingerprint
 
-            digest = fingerprint(records, self.ledger.fingerprint_key())
+            digest = fingerprint(records, self.ledger.fingerprint_key()) if records is not None else None
             reserved = self.ledger.reserve(self.dataset, plan, run=run, fingerprint=digest, out=out.name)
         if reserved.grant is None:
             note(

@@ -37,6 +37,7 @@ def distill(
     init: options.Init = None,
     serves: options.Serves = None,
     schema: source.Schema = None,
+    unsafe_schema: options.UnsafeSchema = False,
     data_dir: source.DataDir = None,
     labels: source.Labels = None,
     resize: source.Resize = False,
@@ -76,6 +77,7 @@ def distill(
     options.check_relation(relation)
     options.check_noise(noise)
     declared = source.declared(data, schema, tell=not as_json)
+    options.check_schema(declared, unsafe_schema)
     features, per_class = options.resolved_kind(declared, features, per_class, rows)
     method, clip = options.resolved_method(
         method, features, preset=preset, epochs=epochs, optimiser=optimiser, clip=clip, clip_norm=clip_norm,
@@ -135,7 +137,7 @@ def distill(
         release = _unprotected(method, of_images(declared, f"--method {method}"), read, settings, keeping)
         release.save(out, force=force, sign=key)
     else:
-        charge = Charge.of(data, dataset, ledger, no_ledger)
+        charge = Charge.of(data, dataset, ledger, no_ledger, unsafe=unsafe_schema)
         to = Destination(out, force, resume, as_json, key, keeping)
         model = options.private_model(method, declared, settings, serves)
         release = _private(model, read, charge, n or source.public_count(data), to)

@@ -29,6 +29,7 @@ def measure(
     features: options.Features = "auto",
     serves: options.Serves = None,
     schema: source.Schema = None,
+    unsafe_schema: options.UnsafeSchema = False,
     data_dir: source.DataDir = None,
     labels: source.Labels = None,
     resize: source.Resize = False,
@@ -59,6 +60,7 @@ def measure(
     options.check_relation(relation)
     options.check_noise(noise)
     declared = source.declared(data, schema, tell=not as_json)
+    options.check_schema(declared, unsafe_schema)
     features, _ = options.resolved_kind(declared, features, None, None)
     table = isinstance(declared, TableSchema)
     if serves is None and not table:  # what is of the teacher alone is asked for where a teacher is all that is wanted
@@ -92,7 +94,7 @@ def measure(
         with progress("measuring") as report:
             return model.measure(records, plan=plan, journal=journal, progress=report)
 
-    charge = Charge.of(data, dataset, ledger, no_ledger)
+    charge = Charge.of(data, dataset, ledger, no_ledger, unsafe=unsafe_schema)
     signal = private_run(
         model,
         read,

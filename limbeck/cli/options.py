@@ -55,6 +55,10 @@ Smoothness = Annotated[
     float | None,
     typer.Option("--smoothness", help="How much neighbouring pixels are held together (decant, private-dm)."),
 ]
+UnsafeSchema = Annotated[
+    bool,
+    typer.Option("--unsafe-schema", help="Take a schema that was read from the data: NO privacy guarantee then."),
+]
 Relation = Annotated[str, typer.Option("--relation", help="Neighbouring relation: zero-out or replace-one.")]
 Noise = Annotated[
     str, typer.Option("--noise", help="normal, or discrete: integers, proof against floating-point attacks.")
@@ -215,6 +219,19 @@ def method_settings(
 def check_positive(name: str, value: float) -> None:
     if not 0 < value < float("inf"):
         raise RequestError(f"--{name.replace('_', '-')} is {value}; a positive number is expected.")
+
+
+def check_schema(schema: Schema, unsafe: bool) -> None:
+    """A schema that was read from the data is used only where that is asked for by name."""
+    read = isinstance(schema, TableSchema) and schema.unsafe
+    if read and not unsafe:
+        raise RequestError(
+            "parts of the schema were read from the data (provenance: unsafe), so nothing that is made with it is "
+            "private. Declare them, or buy them with `limbeck schema init --spend`; or, for data that is public, say "
+            "--unsafe-schema: the result then says that it has no privacy guarantee."
+        )
+    if unsafe and not read:
+        raise RequestError("--unsafe-schema is for a schema that was read from the data, and this one was not.")
 
 
 def check_noise(noise: str) -> None:

@@ -12,7 +12,7 @@ import typer
 from limbeck.cli.charge import Charge
 from limbeck.cli.plan import summary, warn_delta
 from limbeck.cli.terminal import errors, output, progress
-from limbeck.data import Images, Table
+from limbeck.data import Images, Table, TableSchema
 from limbeck.errors import RequestError
 from limbeck.files import private_folder
 from limbeck.release import Release, Signal
@@ -57,11 +57,15 @@ def private_run(
     """
     from limbeck.distill import TableDecant
     from limbeck.measure import Records
+    from limbeck.privacy.guarantee import UNSAFE, check_terms
     from limbeck.privacy.journal import Journal
 
     if model.seed is not None:
         errors.print("[bold red]not private: seeded.[/] Whoever knows the seed can subtract the noise.")
     schema = model.schema
+    check_terms(schema.provenance, model.relation)
+    if isinstance(schema, TableSchema) and schema.unsafe:
+        errors.print(f"[bold red]no privacy guarantee: {UNSAFE}.[/] Treat the result as the data itself.")
     fresh = None if to.resume else charge  # a run that is resumed has been charged
     if fresh:
         terms = {"epsilon": model.epsilon, "delta": model.delta, "relation": model.relation}

@@ -1,4 +1,4 @@
-"""`limbeck schema`: draft one from a header, check one, or show a known one."""
+"""`limbeck schema`: draft one from a header, buy or read what it leaves blank, check one, or show a known one."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from limbeck.cli import app
+from limbeck.cli import app, options
+from limbeck.cli.charge import Charge
 from limbeck.cli.terminal import errors, output
 from limbeck.errors import RequestError
 
@@ -27,13 +28,50 @@ def init(
     encoding: Annotated[str, typer.Option("--encoding", help="Of a CSV file's text.")] = "utf-8",
     delimiter: Annotated[str | None, typer.Option("--delimiter", help="Of a CSV file; found when not given.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")] = False,
+    draft: Annotated[
+        Path | None, typer.Option("--schema", help="A draft with kinds, whose blanks are to be bought or read.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option("--target", help="The column to predict, if the draft names none.")
+    ] = None,
+    spend: Annotated[
+        float | None, typer.Option("--spend", help="Buy blank bounds, categories and classes for this epsilon.")
+    ] = None,
+    delta: options.Delta = 1e-5,
+    unsafe: Annotated[
+        bool, typer.Option("--unsafe-from-data", help="Read them from the records instead: NO privacy guarantee.")
+    ] = False,
+    dataset: options.Dataset = None,
+    ledger: options.Ledger = None,
+    no_ledger: options.NoLedger = False,
 ) -> None:
-    """Draft a schema from the header alone: no value is read, and none is written."""
-    from limbeck.data.tables.draft import draft
+    """Draft a schema from the header alone: no value is read, and none is written.
+
+    With --spend, what a draft leaves blank is bought under differential privacy; with --unsafe-from-data it is read
+    from the records, and nothing that is made with such a schema is private.
+    """
+    from limbeck.cli.schema_values import bought, read_exactly
+    from limbeck.data.declared import read_fields
+    from limbeck.data.tables import draft as drafts
 
     if out is not None and out.exists() and not force:
         raise RequestError(f"{out} exists. Choose another --out, or replace it with --force.")
-    text = written(draft(data, encoding=encoding, delimiter=delimiter))
+    if spend is not None and unsafe:
+        raise RequestError("--spend buys what --unsafe-from-data reads for nothing and without protection: give one.")
+    if spend is None and (dataset or ledger or no_ledger):
+        raise RequestError("--dataset, --ledger and --no-ledger belong to --spend: nothing else is charged.")
+    if spend is None and not unsafe and (draft or target):
+        raise RequestError("--schema and --target belong to --spend or --unsafe-from-data, which fill in a draft.")
+    fields = read_fields(draft) if draft else drafts.draft(data, encoding=encoding, delimiter=delimiter)
+    if target is not None:
+        fields = _with_target(fields, target)
+    if spend is not None:
+        bought(data, fields, spend, delta, Charge.of(str(data), dataset, ledger, no_ledger), out)
+        return
+    if unsafe:
+        read_exactly(data, fields, out)
+        return
+    text = written(fields)
     if out is None:
         print(text, end="")
     else:
@@ -42,6 +80,21 @@ def init(
         except OSError as error:
             raise RequestError(f"{out} cannot be written: {error.strerror}") from None
     errors.print(NEXT.format(out=out or "SCHEMA", data=data), highlight=False, markup=False, soft_wrap=True)
+
+
+def _with_target(fields: dict[str, Any], target: str) -> dict[str, Any]:
+    """The draft with this column to predict."""
+    columns = [dict(column) for column in fields.get("columns", ()) if isinstance(column, dict)]
+    chosen = [column for column in columns if column.get("name") == target]
+    if len(chosen) != 1:
+        raise RequestError(f"--target is {target!r}; the name of one of the columns is expected.")
+    (column,) = chosen
+    if column.get("kind") not in (None, "", "target", "categorical", "boolean", "numerical"):
+        raise RequestError(f"--target is {target!r}, which the draft declares to be {column['kind']}.")
+    if column.get("kind") != "target":
+        column.clear()
+        column |= {"name": target, "kind": "target"}
+    return fields | {"columns": columns}
 
 
 @schemas.command("check")
@@ -75,11 +128,14 @@ def show(name: Annotated[str, typer.Argument(help="A known table.")]) -> None:
 
 
 def written(fields: dict[str, Any]) -> str:
-    """JSON with a line a column, so that a person finds their way."""
-    columns = [json.dumps(column, ensure_ascii=False) for column in fields["columns"]]
-    others = [f" {json.dumps(n)}: {json.dumps(v, ensure_ascii=False)}" for n, v in fields.items() if n != "columns"]
-    lines = ",\n  ".join(columns)
-    return "{\n" + ",\n".join([*others, f' "columns": [\n  {lines}\n ]']) + "\n}\n"
+    """JSON with a line a column, and one for each source of what was not declared, so that a person finds their way."""
+    listed = {name: fields[name] for name in ("columns", "provenance") if name in fields}
+    others = [f" {json.dumps(n)}: {json.dumps(v, ensure_ascii=False)}" for n, v in fields.items() if n not in listed]
+    lists = [
+        f' "{name}": [\n  ' + ",\n  ".join(json.dumps(one, ensure_ascii=False) for one in ones) + "\n ]"
+        for name, ones in listed.items()
+    ]
+    return "{\n" + ",\n".join([*others, *lists]) + "\n}\n"
 
 
 def _problems(path: Path) -> list[str]:

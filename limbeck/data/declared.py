@@ -29,6 +29,15 @@ def of_images(schema: Schema, what: str) -> ImageSchema:
 
 def load_schema(path: str | os.PathLike[str]) -> Schema:
     """Read a schema from a JSON file."""
+    fields = read_fields(path)
+    try:
+        return schema_of(fields)
+    except RequestError as error:
+        raise RequestError(f"{path}: {error}") from None
+
+
+def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The fields of a schema, or of one that is not finished, as they stand in a JSON file."""
     try:
         fields = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
@@ -37,7 +46,4 @@ def load_schema(path: str | os.PathLike[str]) -> Schema:
         raise RequestError(f"the schema {path} is not JSON; see ImageSchema and TableSchema for its fields") from None
     if not isinstance(fields, dict):
         raise RequestError(f"the schema {path} must be a JSON object with the fields of ImageSchema or TableSchema")
-    try:
-        return schema_of(fields)
-    except RequestError as error:
-        raise RequestError(f"{path}: {error}") from None
+    return fields

@@ -170,6 +170,11 @@ class ImageSchema(BaseModel):
             raise RequestError(f"{len(rows)} images with {len(labels)} labels; one label an image is expected")
         return rows, labels
 
+    @property
+    def provenance(self) -> tuple[()]:
+        """Everything about images is declared."""
+        return ()
+
     def by_record(self) -> "ImageSchema":
         """The same with one record as the unit."""
         return self.model_copy(update={"unit": "record", "rows_per_unit": 1})

@@ -82,6 +82,6 @@ class Measuring(ABC):
         stream = Stream(self.seed)
         session = Session(records, plan, stream=stream, journal=journal, chunk=self.units_at_a_time)
         W, S = self.answers(session, records, plan, progress)
-        self.guarantee_ = Guarantee.of(plan, seeded=stream.seeded)
+        self.guarantee_ = Guarantee.of(plan, seeded=stream.seeded, sources=self.schema.provenance)
         self.signal_ = Signal(self.schema, np.asarray(W), self.guarantee_, self.signal_recipe(plan), plan, S=S)
         return self.signal_

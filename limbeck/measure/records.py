@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from jaxtyping import Float, Int
 
 from limbeck.data import ImageSchema, Schema
@@ -16,6 +17,8 @@ from limbeck.features import FeatureMap, Kernel
 from limbeck.features.chunked import CHUNK, features_of_chunk
 from limbeck.features.parallel import in_parallel
 from limbeck.measure.store import Cache, Precision, check_choice, let_go, new_store, read, write
+
+VOTE = 2.0**20  # parts of a unit's vote
 
 Progress = Callable[[int, int], None]
 Block = tuple[slice, Float[np.ndarray, "k ..."], Int[np.ndarray, " k"]]
@@ -38,7 +41,8 @@ class Records:
     `rows_per_unit` are kept: which ones depends on that person's rows alone.
 
     What is given is closed into `Private` at once, and so is everything made from it. `batch` lets some of it out, to
-    a session, which clips and noises what it computes; `encoded_blocks`, to `prepare` and to the fingerprint alone.
+    a session, which clips and noises what it computes; `encoded_blocks`, to `prepare` and to the fingerprint alone;
+    `cells`, to what buys a schema.
 
     Images and tables stay as they are given, a mapped file or a CSV file for one, and are encoded a block at a time: a
     million of them work in the memory of a few blocks. They must not change while the records are in use.
@@ -147,6 +151,23 @@ class Records:
             return read(store, run)[:, None], centred_onehot(classes[run, None], C)
         c = np.where(rows >= 0, classes[rows], -1)
         return np.where((c >= 0)[..., None], read(store, np.maximum(rows, 0)), 0), centred_onehot(c, C)
+
+    def cells(self, names: tuple[str, ...]) -> Iterator[tuple[pa.RecordBatch, Float[np.ndarray, " k"]]]:
+        """Columns of a table as they are in the file, a block at a time, and each row's share in the vote of its unit.
+
+        The shares of a unit's rows are alike and at most 1 together, and parts of 2^20, so that sums of them are exact.
+        """
+        given, rows = self._given.reveal(), self._rows.reveal()
+        kept = rows >= 0
+        number = kept.sum(axis=1)
+        shares = np.zeros(len(given))
+        shares[rows[kept]] = np.repeat(np.floor(VOTE / np.maximum(number, 1)) / VOTE, number)
+        start = 0
+        for batch in given.batches(names):
+            yield batch, shares[start : start + batch.num_rows]
+            start += batch.num_rows
+        if start != len(given):
+            raise RequestError(f"{given.source} changed while it was read; leave it alone and begin again")
 
     def of_class(self, c: int) -> Int[np.ndarray, "u"]:
         """The units that have a record of class c: for sessions without a guarantee, which draw by class."""

@@ -11,7 +11,7 @@ from dp_accounting.pld import PLDAccountant
 from scipy.optimize import brentq
 
 from limbeck.errors import RequestError
-from limbeck.privacy.events import TruncatedSubsampledZCDpEvent, leaves
+from limbeck.privacy.events import TruncatedSubsampledZCDpEvent, common_of, leaves, rare_of
 from limbeck.privacy.renyi import ORDERS, epsilon_with_cuts, renyi_epsilon, renyi_of
 
 Relation = Literal["zero-out", "replace-one"]
@@ -43,9 +43,11 @@ def accountant_of(event: dp_event.DpEvent) -> Accountant:
 
 
 def epsilon_of(event: dp_event.DpEvent, delta: float, relation: Relation) -> float:
-    """The epsilon that the event delivers at delta."""
+    """The epsilon that the event delivers at delta; what it shows rarely is (0, tau)-DP, and takes tau of delta."""
     if accountant_of(event) == "RDP":
         return epsilon_with_cuts(event, delta, relation)
+    if rare := rare_of(event):
+        return epsilon_of(common_of(event), delta - rare, relation) if rare < delta else math.inf
     return float(_composed(event, relation).get_epsilon(delta))
 
 

@@ -1,4 +1,4 @@
-"""Mechanisms as inert data: dp-accounting's events, the one that it lacks, and both as plain JSON."""
+"""Mechanisms as inert data: dp-accounting's events, those that it lacks, and both as plain JSON."""
 
 import attr
 from dp_accounting import dp_event
@@ -17,6 +17,13 @@ class TruncatedSubsampledZCDpEvent(dp_event.DpEvent):
     rho: float
 
 
+@attr.frozen
+class RareDpEvent(dp_event.DpEvent):
+    """Shows something of a unit with at most this probability, and otherwise nothing: (0, probability)-DP."""
+
+    probability: float
+
+
 LEAVES: dict[str, tuple[type, tuple[str, ...]]] = {
     "Gaussian": (dp_event.GaussianDpEvent, ("noise_multiplier",)),
     "ZeroConcentrated": (dp_event.ZCDpEvent, ("rho",)),
@@ -28,6 +35,7 @@ LEAVES: dict[str, tuple[type, tuple[str, ...]]] = {
         TruncatedSubsampledZCDpEvent,
         ("dataset_size", "sampling_probability", "truncated_batch_size", "rho"),
     ),
+    "Rare": (RareDpEvent, ("probability",)),
 }
 
 
@@ -68,9 +76,20 @@ def leaves(event: dp_event.DpEvent, count: int = 1) -> list[tuple[dp_event.DpEve
     return [(event, count)]
 
 
+def rare_of(event: dp_event.DpEvent) -> float:
+    """A bound on the probability that any of the event's rare parts shows something."""
+    return float(sum(count * e.probability for e, count in leaves(event) if isinstance(e, RareDpEvent)))
+
+
+def common_of(event: dp_event.DpEvent) -> dp_event.DpEvent:
+    """The event without its rare parts."""
+    kept = [(e, count) for e, count in leaves(event) if not isinstance(e, RareDpEvent)]
+    return dp_event.ComposedDpEvent(tuple(dp_event.SelfComposedDpEvent(e, count) for e, count in kept))
+
+
 def truncation_of(event: dp_event.DpEvent) -> float:
-    """A bound on the probability that any of the event's batches is cut at its cap."""
-    return float(
+    """A bound on the probability that any of the event's batches is cut at its cap, or that a rare part shows."""
+    return rare_of(event) + float(
         sum(
             count * binom.sf(e.truncated_batch_size, e.dataset_size, e.sampling_probability)
             for e, count in leaves(event)

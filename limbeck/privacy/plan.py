@@ -24,7 +24,7 @@ from limbeck.privacy.accounting import (
     epsilon_rdp,
     smallest_noise,
 )
-from limbeck.privacy.events import TruncatedSubsampledZCDpEvent
+from limbeck.privacy.events import RareDpEvent, TruncatedSubsampledZCDpEvent
 from limbeck.privacy.remembered import Remembered
 from limbeck.privacy.stream import Stream
 
@@ -147,6 +147,22 @@ class Measurement(_Inert):
         return self.event
 
 
+class Selection(Measurement):
+    """A measurement of counts of values that nobody has listed: of these, what passes a threshold is named.
+
+    **Formal guarantee.** Of values that one unit alone holds, any passes with probability at most `failure`. The other
+    values are held in both of two neighbours, and their noisy counts are a Gaussian mechanism; the unit's own have
+    noise of their own, so naming them is (0, failure)-DP. What is named is a function of both mechanisms' answers, and
+    the event is their composition.
+    """
+
+    failure: float = Field(gt=0, lt=1)
+
+    @property
+    def event(self) -> dp_event.DpEvent:
+        return dp_event.ComposedDpEvent((super().event, RareDpEvent(self.failure)))
+
+
 class Plan(_Inert):
     """Every measurement that a run will make of the private data.
 
@@ -154,7 +170,7 @@ class Plan(_Inert):
     - `relation`: "zero-out" (a unit against a null unit that keeps its place) or "replace-one".
     """
 
-    measurements: tuple[Measurement, ...] = Field(min_length=1)
+    measurements: tuple[Measurement | Selection, ...] = Field(min_length=1)
     delta: float = Field(gt=0, lt=1)
     relation: Relation = "zero-out"
     unit: Literal["record", "person"] = "record"
@@ -169,6 +185,8 @@ class Plan(_Inert):
             m.noise == "discrete" and m.sampling.kind == "poisson" for m in self.measurements
         ):
             raise ValueError("discrete noise on Poisson samples is accounted for zero-out only")
+        if self.relation == "replace-one" and any(isinstance(m, Selection) for m in self.measurements):
+            raise ValueError("selected values are accounted for zero-out only")
         return self
 
     @property

@@ -1,7 +1,7 @@
 """Renyi accounting of the events that a plan makes: the price list of the ledger, and of discrete noise.
 
 dp-accounting prices the Gaussian events; what it lacks is here: replacing a unit, and sampled zCDP mechanisms.
-Truncation is left out of the curves and covered by delta instead (`delta_left`).
+Truncation and rare parts are left out of the curves and covered by delta instead (`delta_left`).
 """
 
 import math
@@ -12,7 +12,7 @@ from dp_accounting.rdp import RdpAccountant
 from jaxtyping import Float64
 from scipy.special import gammaln, logsumexp
 
-from limbeck.privacy.events import TruncatedSubsampledZCDpEvent, leaves, truncation_of
+from limbeck.privacy.events import RareDpEvent, TruncatedSubsampledZCDpEvent, leaves, truncation_of
 
 ORDERS = (*range(2, 65), *range(68, 129, 4), *range(144, 513, 16))
 TRUNCATION_SHARE = 0.01  # of delta, at most, for batches that are cut at their cap
@@ -33,6 +33,8 @@ def _leaf(event: dp_event.DpEvent, relation: str, orders: tuple[int, ...]) -> np
     match event:
         case dp_event.GaussianDpEvent():
             return α * shift**2 / (2 * event.noise_multiplier**2)
+        case RareDpEvent():
+            return np.zeros(len(orders))
         case dp_event.ZCDpEvent():
             return α * shift**2 * event.rho
         case dp_event.TruncatedSubsampledGaussianDpEvent():

@@ -6,7 +6,7 @@ from typing import Any
 from limbeck.data import ImageSchema, Schema, TableSchema
 from limbeck.privacy.guarantee import Guarantee
 from limbeck.privacy.plan import Plan
-from limbeck.release.certificate import REAL_RECORDS, ledger_line
+from limbeck.release.certificate import REAL_RECORDS, ledger_line, schema_origin
 
 HOW = """## How it was made
 
@@ -141,6 +141,10 @@ SEEDED = """The noise of this run came from a given seed, so whoever knows the s
 NONE = """This set was made from the raw data without noise. It can give away single records. Treat it as you treat the
 data itself."""
 
+UNSAFE = """Bounds, categories or classes in `schema.json` were read from the data itself, so they, and whatever was
+made with them, can give away single records. The noise of what was measured does not mend that. Treat this folder as
+you treat the data itself."""
+
 REAL_START = """Its images are real records that were changed a little, or not at all: whoever sees the set sees single
 records of the data."""
 
@@ -196,6 +200,7 @@ def _table_card(
     derived_from: str | None,
 ) -> str:
     facts = {"method": recipe["method"], "labels": recipe.get("labels", "fixed"), "guarantee": str(guarantee)}
+    facts |= schema_facts(schema)
     if derived_from is not None:
         facts["derived from"] = f"signal {derived_from}: no further budget"
     return TABLE_CARD.format(
@@ -232,7 +237,7 @@ def signal_card(
         "method": recipe["method"],
         "features": f"`{json.dumps(recipe['features'])}`",
         "guarantee": str(guarantee),
-    }
+    } | schema_facts(schema)
     arrays = ARRAYS if isinstance(schema, ImageSchema) else TABLE_ARRAYS
     return SIGNAL_CARD.format(
         statement=headline(str(guarantee)),
@@ -255,8 +260,14 @@ def explanation(schema: Schema, guarantee: Guarantee) -> str:
             what="the images" if isinstance(schema, ImageSchema) else "the rows",
         ),
         "seeded": SEEDED,
-        "none": NONE,
+        "none": UNSAFE if guarantee.why else NONE,
     }[guarantee.status]
+
+
+def schema_facts(schema: Schema) -> dict[str, str]:
+    """Where the parts of a schema came from that nobody declared, as rows of how it was made."""
+    columns = {name: said for name, said in schema_origin(schema).items() if name.startswith("column")}
+    return {name.replace("|", "\\|"): said for name, said in columns.items()}
 
 
 def _start(recipe: dict) -> str:

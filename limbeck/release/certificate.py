@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from limbeck.data import Schema
 from limbeck.privacy.accounting import GRID, Relation, accountant_version
 from limbeck.privacy.events import event_tree
-from limbeck.privacy.guarantee import Guarantee, Status
+from limbeck.privacy.guarantee import UNSAFE, Guarantee, Status
 from limbeck.privacy.plan import Measurement, Plan
 from limbeck.privacy.renyi import ORDERS
 
@@ -35,6 +35,8 @@ class Certificate(BaseModel):
 
     The seal shows that a certificate is consistent; it does not show who wrote it. `derived_from` is the SHA-256 of
     the certificate of the signal that a release was fitted to: the measurements and the ledger are then that signal's.
+    `epsilon`, `delta` and `curve` are the measurements' own; where the schema was bought, `with_schema` has the sum of
+    both prices, which is the promise.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -52,6 +54,7 @@ class Certificate(BaseModel):
     delta: float | None
     curve: list[tuple[float, float]] | None
     measurements: list[Measurement]
+    with_schema: dict[str, Any] | None = None
     event: dict[str, Any] | None
     accountant: dict[str, Any] | None
     ledger: dict[str, Any]
@@ -77,7 +80,7 @@ def certificate(
         "format": 1,
         "statement": str(guarantee),
         "status": guarantee.status,
-        **wording(plan, guarantee.status, files, recipe, schema.kind),
+        **wording(plan, guarantee.status, files, recipe, schema),
         "unit": plan.unit if plan else "record",
         "rows_per_unit": schema.rows_per_unit,
         "relation": plan.relation if plan else None,
@@ -86,6 +89,7 @@ def certificate(
         "delta": plan.delta if plan else None,
         "curve": plan.curve if guarantee.status == "private" and plan else None,
         "measurements": [m.model_dump(mode="json") for m in plan.measurements] if plan else [],
+        "with_schema": with_schema(guarantee),
         "event": event_tree(plan.event) if plan else None,
         "accountant": accountant_facts(plan) if plan else None,
         "ledger": ledger,
@@ -97,16 +101,42 @@ def certificate(
     return Certificate(**fields, seal={name: digest_of(value) for name, value in fields.items()})
 
 
+def with_schema(guarantee: Guarantee) -> dict[str, Any] | None:
+    """Both prices' sum, and the schema's part of it; None where the schema had none."""
+    if guarantee.schema is None:
+        return None
+    epsilon, delta = guarantee.schema
+    total = {"epsilon": guarantee.epsilon, "delta": guarantee.delta}
+    return total | {"schema": {"epsilon": epsilon, "delta": delta}, "composition": "basic"}
+
+
 def wording(
-    plan: Plan | None, status: Status, files: Container[str], recipe: dict[str, Any], kind: str
+    plan: Plan | None, status: Status, files: Container[str], recipe: dict[str, Any], schema: Schema | None
 ) -> dict[str, Any]:
     """The fields in words: how the promise comes about, and where what is not measured comes from."""
     if plan is None:
         start = {"initial images": REAL_RECORDS} if recipe.get("init") == REAL_RECORDS else {}
-        return {"mechanism": "none", "noise": "none", "origin": {"everything": "the data itself"} | start}
+        origin = {"everything": "the data itself"} | start | schema_origin(schema)
+        return {"mechanism": "none", "noise": "none", "origin": origin}
     kinds = sorted({m.noise for m in plan.measurements})
     noise = "; ".join(NOISE[kind] for kind in kinds) if status == "private" else "seeded"
-    return {"mechanism": MECHANISM, "noise": noise, "origin": PUBLIC[kind] | COUNT | _start(files, recipe, kind)}
+    noise = f"none that protects: {UNSAFE}" if status == "none" else noise
+    form = "image" if schema is None else schema.kind
+    origin = PUBLIC[form] | schema_origin(schema) | COUNT | _start(files, recipe, form)
+    return {"mechanism": MECHANISM, "noise": noise, "origin": origin}
+
+
+def schema_origin(schema: Schema | None) -> dict[str, str]:
+    """Where the parts of a schema come from that nobody declared, a column at a time, and what they cost."""
+    if schema is None or not schema.provenance:
+        return {}
+    columns = {
+        f"column {name!r}: {', '.join(parts)}": str(source)
+        for source in schema.provenance
+        for name, parts in source.columns.items()
+    }
+    others = "declared, but for the columns named here"
+    return {"classes": others, "bounds and categories": others} | columns
 
 
 def _start(files: Container[str], recipe: dict[str, Any], kind: str) -> dict[str, str]:

@@ -3,13 +3,12 @@
 import json
 import math
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from limbeck.data import Schema, TableSchema
+from limbeck.data import TableSchema
 from limbeck.privacy.events import event_tree
 from limbeck.privacy.guarantee import Guarantee
 from limbeck.privacy.plan import Measurement, Plan
@@ -21,10 +20,13 @@ from limbeck.release.certificate import (
     is_signal,
     ledger_line,
     software,
+    with_schema,
     wording,
 )
 from limbeck.release.contents import Unreadable, file_digest, read_plain, small_array
+from limbeck.release.evidence import Check, Evidence, Problem
 from limbeck.release.price import Beyond, Price, is_cut
+from limbeck.release.purchases import wrong_with
 from limbeck.release.signature import SIGNATURE
 from limbeck.release.tables import PLAIN
 
@@ -32,54 +34,6 @@ from limbeck.release.tables import PLAIN
 RELATIVE = 1e-4
 ARRAYS = ("x", "y", "y_soft")
 NOT_LISTED = {"certificate.json", SIGNATURE}
-
-
-@dataclass(frozen=True)
-class Problem:
-    """A field or a file that is not what the rest of the folder says it must be."""
-
-    field: str
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.field}: {self.message}"
-
-
-@dataclass(frozen=True)
-class Check:
-    """What was checked and what it shows if there is no problem. A note is worth knowing and no problem."""
-
-    name: str
-    shows: str
-    problems: tuple[Problem, ...] = ()
-    note: bool = False
-
-    @property
-    def found(self) -> str:
-        """What it shows, or the fields that are wrong."""
-        wrong = list(dict.fromkeys(problem.field for problem in self.problems))
-        more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
-        return f"wrong: {', '.join(wrong[:5])}{more}" if wrong else self.shows
-
-    @property
-    def result(self) -> str:
-        return "failed" if self.problems else "note" if self.note else "ok"
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """What the folder holds, read once. What could not be read is None, and `unreadable` says so."""
-
-    folder: Path
-    contents: dict[str, str]
-    raw: dict[str, Any]
-    claimed: Certificate
-    schema: Schema | None
-    recipe: dict[str, Any] | None
-    arrays: dict[str, tuple[int, ...]] | None
-    plan: Plan | None
-    price: Price | Beyond | None
-    unreadable: tuple[Problem, ...] = ()
 
 
 def seals(e: Evidence) -> Check:
@@ -324,6 +278,16 @@ def curve(e: Evidence) -> Check | None:
     return Check("curve", f"epsilon at {len(recomputed)} other deltas", problems)
 
 
+def provenance(e: Evidence) -> Check | None:
+    """What was bought to make the schema costs what it says, recomputed; what was read from the data is named."""
+    if e.schema is None or not e.schema.provenance:
+        return None
+    sources = e.schema.provenance
+    found = [Problem(f"schema.json provenance.{i}.{at}", m) for i, s in enumerate(sources) for at, m in wrong_with(s)]
+    said = [f"{', '.join(map(repr, source.columns)) or 'no column'} {source}" for source in sources]
+    return Check("schema", "; ".join(said), tuple(found), note=isinstance(e.schema, TableSchema) and e.schema.unsafe)
+
+
 def statement(e: Evidence) -> Check:
     """The certificate's words follow from its numbers, and the card opens with them."""
     claimed = e.claimed
@@ -331,11 +295,13 @@ def statement(e: Evidence) -> Check:
         promised = Guarantee("private", claimed.epsilon, e.plan.delta, e.plan.unit, e.plan.relation)
     else:
         promised = Guarantee("seeded" if e.plan is not None else "none")
+    promised = promised.with_schema(e.schema.provenance if e.schema else ())
     expected = {
         "status": promised.status,
         "statement": str(promised),
+        "with_schema": with_schema(promised),
     }
-    expected |= wording(e.plan, promised.status, claimed.files, e.recipe or {}, e.schema.kind if e.schema else "image")
+    expected |= wording(e.plan, promised.status, claimed.files, e.recipe or {}, e.schema)
     problems = [
         Problem(name, "does not follow from the other fields")
         for name, value in expected.items()
@@ -351,7 +317,8 @@ def statement(e: Evidence) -> Check:
 
 def randomness(e: Evidence) -> Check:
     """Whether the noise can be subtracted."""
-    shows = {"private": "a secret stream, as stated: not seeded", "seeded": "seeded: not private", "none": "no noise"}
+    none = "no noise" if e.plan is None else "noise that protects nothing, beside such a schema"
+    shows = {"private": "a secret stream, as stated: not seeded", "seeded": "seeded: not private", "none": none}
     return Check("randomness", shows[e.claimed.status], note=e.claimed.status != "private")
 
 
@@ -390,6 +357,6 @@ def _short(value: float | None) -> str:
 
 
 CHECKS = (
-    seals, files, inputs, data, recipe, event, accountant, epsilon, cross_check, curve, statement, randomness,
-    versions, ledger, derivation,
+    seals, files, inputs, data, recipe, event, accountant, epsilon, cross_check, curve, provenance, statement,
+    randomness, versions, ledger, derivation,
 )  # fmt: skip

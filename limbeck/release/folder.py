@@ -51,6 +51,10 @@ class Release:
     ledger: dict[str, Any] = field(default_factory=lambda: dict(NO_LEDGER))
     derived_from: str | None = None
 
+    def __post_init__(self) -> None:
+        """What is promised counts the schema's price too, whatever made this."""
+        object.__setattr__(self, "guarantee", self.guarantee.with_schema(self.schema.provenance))
+
     @classmethod
     def of(
         cls,

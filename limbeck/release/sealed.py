@@ -113,4 +113,5 @@ def read_stated(path: Path) -> Stated:
         guarantee = Guarantee("private", stated.epsilon, stated.delta, stated.unit, stated.relation)
     else:
         guarantee = Guarantee("none" if stated.status == "private" else stated.status)
+    guarantee = guarantee.with_schema(schema.provenance)
     return Stated(stated, schema, recipe, guarantee, plan_of(stated) if stated.measurements else None)

@@ -42,6 +42,10 @@ class Signal:
     digest: str | None = None
     S: Float[np.ndarray, "KF C"] | None = None
 
+    def __post_init__(self) -> None:
+        """What is promised counts the schema's price too, whatever made this."""
+        object.__setattr__(self, "guarantee", self.guarantee.with_schema(self.schema.provenance))
+
     @property
     def derived_from(self) -> None:
         """A signal is measured, not derived."""

@@ -13,8 +13,9 @@ from limbeck.data import Schema, schema_of
 from limbeck.errors import RequestError
 from limbeck.privacy.plan import Plan
 from limbeck.release.certificate import Certificate, is_signal, plan_of
-from limbeck.release.checks import CHECKS, Check, Evidence, Problem
+from limbeck.release.checks import CHECKS
 from limbeck.release.contents import Unreadable, array_shapes, contents, not_finite, parsed, read_plain
+from limbeck.release.evidence import Check, Evidence, Problem
 from limbeck.release.price import Price, beyond, price_of
 from limbeck.release.signature import SIGNATURE, fingerprint, signer
 
@@ -189,4 +190,7 @@ def _epsilons(e: Evidence) -> dict[str, float | None]:
     recomputed = e.price.epsilon if isinstance(e.price, Price) else None
     rdp = e.price.rdp if e.price else None
     found = {"stated": e.claimed.epsilon, accountant.lower(): recomputed, "rdp cross-check": rdp}
+    if e.claimed.with_schema is not None:
+        total = e.claimed.with_schema.get("epsilon")
+        found["with the schema"] = float(total) if isinstance(total, int | float) else None
     return {name: value if value is not None and math.isfinite(value) else None for name, value in found.items()}

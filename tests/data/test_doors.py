@@ -16,6 +16,8 @@ REVEALS = {
     "measure/records.py: Records.batch": "some units, for a session that clips and noises what it computes",
     "measure/records.py: Records.of_class": "which units have a class, for sessions without a guarantee",
     "measure/records.py: _group": "which rows are whose",
+    "measure/records.py: Records.cells": "columns as they are in the file, for what buys a schema under noise",
+    "data/tables/from_data.py: values_of": "values for a schema, asked for as unsafe: it says so, and all made with it",
     "data/check.py: bad_records": "the custodian's list, outside the guarantee: numbers of records and reasons",
     "data/tables/check.py: bad_rows": "the same of a table: numbers of rows, names of columns and reasons",
     "data/unlabelled.py: _collect": "images to classify, from a file with labels that are ignored",
@@ -34,6 +36,8 @@ BLOCKS = {
     "measure/records.py": "features, computed once and closed again",
     "measure/fingerprint.py": "a keyed digest, for the custodian's ledger alone",
 }
+
+CELLS = {"measure/schema_counts.py": "noisy counts, of which bounds and values above a threshold are made"}
 
 # What a session gives without a guarantee, and to whom.
 CLASSES = {"measure/session.py": "which units to draw, where nothing is promised"}
@@ -63,7 +67,14 @@ def test_records_are_revealed_in_the_listed_places_alone():
 
 @pytest.mark.parametrize(
     ("method", "listed"),
-    [("batch", BATCHES), ("encoded_blocks", BLOCKS), ("of_class", CLASSES), ("class_sums", SUMS), ("real", REAL)],
+    [
+        ("batch", BATCHES),
+        ("encoded_blocks", BLOCKS),
+        ("cells", CELLS),
+        ("of_class", CLASSES),
+        ("class_sums", SUMS),
+        ("real", REAL),
+    ],
 )
 def test_records_are_given_to_the_listed_modules_alone(method, listed):
     found = {

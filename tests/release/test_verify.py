@@ -45,7 +45,7 @@ def another(value):
 CERTIFIED = (
     "accountant", "curve", "delta", "derived_from", "epsilon", "event", "files", "format", "ledger", "measurements",
     "mechanism", "noise", "origin", "public_inputs", "relation", "rows_per_unit", "seal", "software", "statement",
-    "status", "unit", "units",
+    "status", "unit", "units", "with_schema",
 )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """A draft of a schema, from a table's header alone: it copies no values and infers none."""
 
+import json
 import math
 import re
 from pathlib import Path
@@ -74,6 +75,4 @@ def line_of(text: str, name: str) -> int | None:
 
 
 def _quoted(name: str) -> str:
-    import json
-
     return json.dumps(name, ensure_ascii=False)

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pyarrow as pa
 from jaxtyping import Float, Int
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_serializer
 
 from limbeck.data.tables import encoding
 from limbeck.data.tables.columns import KINDS, Column, Dropped, Feature, Split, Target, Unit, Value
 from limbeck.data.tables.layout import Layout
+from limbeck.data.tables.provenance import Bought, Read, Source, misplaced
 from limbeck.errors import RequestError
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ class TableSchema(BaseModel):
         delimiter: of a CSV file; found from the header line and the declared names when it is not given.
         encoding: of a CSV file's text.
         decimal: the sign before the decimals in a CSV file.
+        provenance: where parts came from that nobody declared: bought under noise, or read from the data. Empty, and
+            not written, for a schema that is declared throughout.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -57,6 +60,13 @@ class TableSchema(BaseModel):
     delimiter: str | None = Field(default=None, min_length=1, max_length=1)
     encoding: str = "utf-8"
     decimal: Literal[".", ","] = "."
+    provenance: tuple[Source, ...] = ()
+
+    @model_serializer(mode="wrap")
+    def _written(self, handler: Any) -> dict[str, Any]:
+        """A declared schema has no provenance to write: its JSON and its digest are those of the declaration."""
+        fields = handler(self)
+        return fields if self.provenance else {name: v for name, v in fields.items() if name != "provenance"}
 
     def __init__(self, **fields: Any) -> None:
         found = problems(fields)
@@ -65,13 +75,18 @@ class TableSchema(BaseModel):
         super().__init__(**fields)
 
     @classmethod
-    def from_json(cls, path: str | os.PathLike[str]) -> "TableSchema":
-        """Read a schema from a JSON file."""
+    def from_json(cls, path: str | os.PathLike[str], *, unsafe: bool = False) -> "TableSchema":
+        """Read a schema from a JSON file; one whose parts were read from the data, only if that is asked for."""
         from limbeck.data.declared import load_schema
 
         schema = load_schema(path)
         if not isinstance(schema, TableSchema):
             raise RequestError(f"{path} is the schema of images; one of a table (kind: table) is expected")
+        if schema.unsafe and not unsafe:
+            raise RequestError(
+                f"parts of {path} were read from the data: nothing that is made with it has a privacy guarantee. "
+                "Declare or buy them, or read it with unsafe=True."
+            )
         return schema
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
@@ -129,6 +144,16 @@ class TableSchema(BaseModel):
         return "record" if self.unit_column is None else "person"
 
     @property
+    def bought(self) -> tuple[Bought, ...]:
+        """What was measured under noise to make this schema, and is part of the price of whatever is made with it."""
+        return tuple(source for source in self.provenance if isinstance(source, Bought))
+
+    @property
+    def unsafe(self) -> bool:
+        """Whether parts were read from the data: whatever is made with this schema has no guarantee."""
+        return any(isinstance(source, Read) for source in self.provenance)
+
+    @property
     def rows_per_unit(self) -> int:
         return 1 if self.unit_column is None else self.unit_column.rows
 
@@ -143,9 +168,9 @@ class TableSchema(BaseModel):
         return (self.layout.width,)
 
     def by_record(self) -> "TableSchema":
-        """The same with one row as the unit."""
+        """The same with one row as the unit, for rows that are not private: where its parts came from is left out."""
         columns = tuple(Dropped(name=c.name, kind="dropped") if isinstance(c, Unit) else c for c in self.columns)
-        return TableSchema(**(self.model_dump() | {"columns": columns}))
+        return TableSchema(**(self.model_dump() | {"columns": columns, "provenance": ()}))
 
     # Encoding and decoding
 
@@ -197,6 +222,7 @@ class TableSchema(BaseModel):
 
 Problem = tuple[str | None, str]  # the column that it is about, and what it is
 _COLUMN: TypeAdapter = TypeAdapter(Column)
+_SOURCES: TypeAdapter = TypeAdapter(tuple[Source, ...])
 
 
 def problems(fields: dict[str, Any]) -> list[Problem]:
@@ -222,7 +248,7 @@ def problems(fields: dict[str, Any]) -> list[Problem]:
         return [*found, (None, "columns: a list of the columns of the file, in their order, is expected")]
     for i, column in enumerate(columns):
         found += _column_problems(i, column)
-    return found + _problems_together(columns)
+    return found + _problems_together(columns) + _source_problems(fields.get("provenance", ()), columns)
 
 
 def _column_problems(i: int, column: Any) -> list[Problem]:
@@ -261,6 +287,19 @@ def _problems_together(columns: Any) -> list[Problem]:
     if not any(kind in ("numerical", "categorical", "ordinal", "boolean") for kind in kinds):
         found.append((None, "columns: at least one is numerical, categorical, ordinal or boolean"))
     return found
+
+
+def _source_problems(sources: Any, columns: Any) -> list[Problem]:
+    """What is wrong with where parts are said to come from."""
+    try:
+        checked = _SOURCES.validate_python(sources)
+    except ValidationError as error:
+        wrong = error.errors(include_url=False, include_input=False, include_context=False)
+        return [(None, f"provenance.{'.'.join(map(str, one['loc']))}: {one['msg']}") for one in wrong]
+    facts = [column.model_dump() if isinstance(column, BaseModel) else column for column in columns]
+    facts = [column for column in facts if isinstance(column, dict)]
+    unit = "person" if any(column.get("kind") == "unit" for column in facts) else "record"
+    return [(None, problem) for problem in misplaced(checked, {str(column.get("name")) for column in facts}, unit)]
 
 
 def _field(place: tuple[Any, ...]) -> str:

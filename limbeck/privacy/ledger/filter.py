@@ -139,9 +139,9 @@ def squared_mu(event: dp_event.DpEvent, relation: str) -> float:
     for leaf, count in leaves(event):
         if not isinstance(leaf, dp_event.GaussianDpEvent):
             raise RequestError(
-                "the grant's gdp filter takes full batches with normal noise only, and this run samples its batches "
-                "or draws discrete noise. Run it with --batch full and normal noise, or grant a dataset with the rdp "
-                "filter."
+                "the grant's gdp filter takes full batches with normal noise only, and this run samples its batches, "
+                "draws discrete noise or selects values. Run it with --batch full and normal noise, or grant a dataset "
+                "with the rdp filter."
             )
         total += count * (shift / leaf.noise_multiplier) ** 2
     return total
