@@ -19,7 +19,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.optimize import brentq
 from scipy.stats import binom
 
-from limbeck.data import ImageSchema
+from limbeck.data import ImageSchema, of_images
 from limbeck.data.encoding import centred_onehot
 from limbeck.distill import DPKIP
 from limbeck.distill.inducing import Progress
@@ -159,7 +159,7 @@ def audit_one_run(
 
     - `guesses`: how many coins are guessed, fixed beforehand: a fifth of them by default, the surest.
     """
-    planted = plant(model.schema, X, y, canaries)
+    planted = plant(of_images(model.schema, "this audit"), X, y, canaries)
     guesses = max(2, canaries // 5) if guesses is None else guesses
     if not 1 <= guesses <= canaries:
         raise RequestError(f"{guesses} guesses were asked for; 1 to {canaries}, the number of canaries, can be made.")

@@ -88,7 +88,7 @@ def one_run(
     data: source.Data,
     epsilon: options.Epsilon = 1.0,
     delta: options.Delta = 1e-5,
-    per_class: options.PerClass = 10,
+    per_class: options.PerClass = "10",
     features: options.Features = "scattering",
     public: Annotated[bool, typer.Option("--public", help="Declare the records public.")] = False,
     canaries: Annotated[int, typer.Option("--canaries", min=10, help="Canaries, each in by a fair coin.")] = 1000,
@@ -117,8 +117,8 @@ def one_run(
             "budget that no ledger has charged. Declare DATA public with --public if it is."
         )
     settings = options.method_settings(
-        "dpkip", features, per_class, preset, epsilon=epsilon, delta=delta, batch=batch, epochs=epochs,
-        learning_rate=learning_rate, clip_norm=clip_norm, ridge=ridge,
+        "dpkip", features, options.sizes_of(per_class), preset, epsilon=epsilon, delta=delta, batch=batch,
+        epochs=epochs, learning_rate=learning_rate, clip_norm=clip_norm, ridge=ridge,
     )  # fmt: skip
     declared = of_images(source.declared(data, schema, tell=not as_json), "this audit")
     with progress(f"reading {data}"):

@@ -43,6 +43,7 @@ def fit(
     settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     for name in settings.keys() & {"ridge", "smoothness"}:
         options.check_positive(name, settings[name])
+    sizes = options.sizes_of(per_class)
     check_free(out, force)
     key = signing_key(sign) if sign else None
     measured = load_signal(signal)
@@ -51,8 +52,9 @@ def fit(
             if value is not None:
                 raise RequestError(f"--{name} is for images; the signal is of a table.")
         serves = "rows"
-    elif rows is not None:
-        raise RequestError("--rows is for tables; the signal is of images.")
+    elif rows is not None or isinstance(sizes, dict):
+        wrong = "--rows" if rows is not None else f"--per-class {per_class}"
+        raise RequestError(f"{wrong} is for tables; the signal is of images.")
     serves = serves or ("krr" if measured.S is None else "both")
     if serves != "rows":
         options.check_serves(serves)
@@ -71,9 +73,9 @@ def fit(
 
     with progress("fitting") as report:
         settings |= {"init_seed": init_seed, "progress": report}
-        number = 10 if per_class is None else per_class
+        number = sizes if isinstance(sizes, int) else 10
         if serves == "rows":
-            release = fit_table(measured, rows, per_class=per_class, **settings)
+            release = fit_table(measured, rows, per_class=sizes, **settings)
         elif serves == "krr":
             release = fit_signal(measured, number, **settings)
         else:

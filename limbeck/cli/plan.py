@@ -17,6 +17,7 @@ def plan(
     delta: options.Delta = 1e-5,
     per_class: options.PerClass = None,
     rows: options.Rows = None,
+    class_shares: options.ClassShares = None,
     features: options.Features = "auto",
     method: options.Method = "auto",
     serves: options.Serves = None,
@@ -41,17 +42,18 @@ def plan(
     options.check_relation(relation)
     options.check_noise(noise)
     declared = source.declared(data, schema, tell=not as_json)
-    features, per_class = options.resolved_kind(declared, features, per_class, rows)
+    features, sizes = options.resolved_kind(declared, features, per_class, rows, method, clip, preset)
     method, clip = options.resolved_method(
         method, features, preset=preset, epochs=epochs, optimiser=optimiser, clip=clip, clip_norm=clip_norm,
         steps=steps, project=project, serves=serves, learning_rate=learning_rate, batch=batch,
+        class_shares=class_shares,
     )  # fmt: skip
     if method in options.UNPROTECTED:
         raise RequestError(f"{method} measures nothing under a plan; --method decant, private-dm or dpkip is expected.")
     settings = options.method_settings(
-        method, features, per_class, preset, epsilon=epsilon, delta=delta, batch=batch, epochs=epochs, steps=steps,
+        method, features, sizes, preset, epsilon=epsilon, delta=delta, batch=batch, epochs=epochs, steps=steps,
         project=project, learning_rate=learning_rate, clip=clip, clip_norm=clip_norm, ridge=ridge, optimiser=optimiser,
-        chunk=chunk, relation=relation, noise=noise, rows=rows,
+        chunk=chunk, relation=relation, noise=noise, rows=rows, labels=class_shares,
     )  # fmt: skip
     n = n or source.public_count(data)
     if n is None:

@@ -13,7 +13,7 @@ from limbeck.data import ImageSchema, Schema, TableSchema
 from limbeck.distill.decant import TEACHER, Decant
 from limbeck.distill.dm import DM
 from limbeck.distill.dpkip import DPKIP
-from limbeck.distill.inducing import MEASUREMENT, features_for, random_support
+from limbeck.distill.inducing import MEASUREMENT, class_sizes, features_for, random_support
 from limbeck.distill.matching import default_steps as matching_steps
 from limbeck.distill.matching import made_up_support, mismatch
 from limbeck.distill.pouring import TERMS, Pouring, default_steps
@@ -73,15 +73,15 @@ def _width(model: Method | DM, n: int) -> int:
 
 def _dpkip_numbers(model: DPKIP, D: int, F: int) -> int:
     """The support, and a chunk of gradients a worker: flat in the batch size."""
-    m = model.per_class * len(model.schema.classes)
-    a_unit = 4 * m * D + 3 * m * m + 4 * F if model.clip == "pixels" else 4 * F
+    m = sum(class_sizes(model.schema, model.per_class))
+    a_unit = 4 * F if model.clip == "features" else 4 * m * D + 3 * m * m + 4 * F
     return WORKERS * model.chunk * a_unit + 6 * m * D + 2 * m * F
 
 
 def _decant_numbers(model: Decant, D: int, F: int) -> int:
     """The larger of what the two stages take."""
     C = len(model.schema.classes)
-    m = model.per_class * C
+    m = sum(class_sizes(model.schema, model.per_class))
     measuring = WORKERS * model.units_at_a_time * (2 * F + (F * C if model.forms_gradients else C))
     fitting = m * F * ACTIVATIONS + 3 * m * m + 6 * m * D
     return max(measuring, fitting)
@@ -109,8 +109,9 @@ def check_memory(model: Method | DM, n: int, cache: Cache = "auto", precision: P
     needed, there = expected_memory(model, n, cache, precision), physical_memory()
     if needed > there:
         what = "images" if isinstance(model.schema, ImageSchema) else "rows"
+        asked = "" if model.per_class is None else f"{sum(class_sizes(model.schema, model.per_class))} "
         raise RequestError(
-            f"{model.per_class or 'many'} {what} a class ask for about {needed / 2**30:.1f} GiB, and this machine has "
+            f"{asked}{what} ask for about {needed / 2**30:.1f} GiB, and this machine has "
             f"{there / 2**30:.1f} GiB. Choose a smaller --per-class or --chunk."
         )
 
@@ -120,7 +121,7 @@ def expected_seconds(model: Method, plan: Plan) -> float:
     if isinstance(model, TableDecant):
         return _table_seconds(model, plan)
     if not isinstance(model, PrivateDM):
-        (measured,) = plan.measurements
+        measured = plan.measurement(TEACHER if isinstance(model, Decant) else MEASUREMENT)
         features = model.resolved_features()
         step = _step(model, features)
         fitting = _fitting_seconds(model, features) if isinstance(model, Decant) else 0.0

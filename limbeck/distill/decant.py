@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from limbeck.data import ImageSchema, Schema
-from limbeck.distill.inducing import Progress, check_per_class, features_for, sampling_of
+from limbeck.distill.inducing import PerClass, Progress, class_sizes, features_for, sampling_of
 from limbeck.distill.measuring import Answers, Measuring
 from limbeck.distill.pouring import fit_signal, pouring_recipe
 from limbeck.distill.table_fit import fit_table, table_recipe
@@ -92,7 +92,7 @@ class Decant(Measuring):
     schema: Schema
     epsilon: float = 1.0
     delta: float = 1e-5
-    per_class: int = 10
+    per_class: PerClass = 10
     features: str | FeatureMap = "scattering"
     project: int | None = None
     steps: int | None = None
@@ -119,7 +119,7 @@ class Decant(Measuring):
         """The gradients that will be asked of n units, with sigma 1: a plan is calibrated as a whole."""
         if self.steps is not None and self.steps < 1:
             raise RequestError(f"{self.steps} steps were asked for; at least 1 is needed.")
-        check_per_class(self.per_class)
+        class_sizes(self.schema, self.per_class)
         steps = self.steps or self.steps_for(n)
         sampling = sampling_of(n, self.batch, steps, self.delta, noise=self.noise, relation=self.relation)
         return Measurement(name=TEACHER, sampling=sampling, steps=steps, clip=self.clip_norm, sigma=1, noise=self.noise)
@@ -184,11 +184,13 @@ class Decant(Measuring):
                 self.schema, None, per_class=self.per_class, init_seed=self.init_seed, ridge=self.ridge
             )
             return self.signal_recipe(plan) | small
+        assert isinstance(self.per_class, int)  # of images, as `measurement` checks
         return self.signal_recipe(plan) | pouring_recipe(self.schema, self.per_class, **self._fit_settings)
 
     def fitted(self, signal: Signal, progress: Progress | None) -> Release:
         features = self.resolved_features()
         if isinstance(self.schema, ImageSchema):
+            assert isinstance(self.per_class, int)
             return fit_signal(signal, self.per_class, features=features, progress=progress, **self._fit_settings)
         return fit_table(
             signal, per_class=self.per_class, features=features, progress=progress, init_seed=self.init_seed,

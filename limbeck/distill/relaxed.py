@@ -1,5 +1,6 @@
 """Rows of a table as something that gradients can move, and that is a row all the same."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import equinox as eqx
@@ -10,7 +11,9 @@ from jaxtyping import Array, Float
 
 from limbeck.data import TableSchema
 from limbeck.data.tables.columns import Boolean, Ordinal
+from limbeck.distill.inducing import Look
 from limbeck.features import FeatureMap
+from limbeck.measure import Query
 
 SHARPNESS = 4.0
 
@@ -81,3 +84,41 @@ class Through(FeatureMap):
 
     def config(self) -> dict[str, Any]:
         return {"name": "through", "base": self.base.config()}
+
+
+@dataclass(frozen=True)
+class AtRows:
+    """A look at rows of a table: it asks at the rows, and moves the numbers z behind them.
+
+    **Why this is private.** The rows are a function of z, which is private output, and what the records answer is
+    clipped and noised in the rows' own coordinates, as of images. (d row/dz)^T G is then a function of private outputs.
+    """
+
+    look: Look
+    row: Relaxed
+
+    @property
+    def decays(self) -> bool:
+        return self.look.decays
+
+    def query(self, x_s: Array, y_s: Array) -> Query:
+        return self.look.query(_row(self.row, x_s), y_s)
+
+    def gradients(self, x_s: Array, y_s: Array, answer: Any) -> tuple[Any, ...]:
+        in_rows, *in_labels = self.look.gradients(_row(self.row, x_s), y_s, answer)
+        return _behind(self.row, x_s, jnp.asarray(in_rows)), *in_labels
+
+    def held(self, x_s: Array) -> Array:
+        """A number beyond its range would feel nothing any more."""
+        return jnp.clip(x_s, -1, 1)
+
+
+@eqx.filter_jit
+def _row(row: Relaxed, z: Float[Array, "m d"]) -> Float[Array, "m d"]:
+    return row(z)
+
+
+@eqx.filter_jit
+def _behind(row: Relaxed, z: Float[Array, "m d"], G: Float[Array, "m d"]) -> Float[Array, "m d"]:
+    """(d row/dz)^T G."""
+    return jax.vjp(row, z)[1](G)[0]

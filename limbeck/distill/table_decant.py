@@ -7,7 +7,7 @@ import numpy as np
 
 from limbeck.data import TableSchema
 from limbeck.distill.decant import Decant
-from limbeck.distill.inducing import Progress, sampling_of
+from limbeck.distill.inducing import PerClass, Progress, sampling_of
 from limbeck.distill.marginal_rows import marginals_for
 from limbeck.distill.measuring import Answers, Measuring
 from limbeck.distill.table_fit import fit_table, table_recipe
@@ -51,7 +51,8 @@ class TableDecant(Measuring):
     - `epsilon`, `delta`, `relation`, `noise`, `seed`, `init_seed`, `chunk`, `steps`, `learning_rate`, `loss`,
       `clip_norm`, `project`: as `Decant`'s.
     - `batch`: expected units of a step of the teacher, or "full"; when None, all of them, and of large tables 65,536.
-    - `rows`: how many rows; 10,000 when None. `per_class`: rows a class, for a small set; None for drawn rows.
+    - `rows`: how many rows; 10,000 when None. `per_class`: rows a class, for a small set, or a number for
+      each class by its name; None for drawn rows.
     - `share`: of the budget, to the teacher: of 1 / sigma^2, which is what Gaussian mechanisms compose by.
     - `features`: "table", or a finite map of encoded rows. `ridge`: of a small set.
 
@@ -69,7 +70,7 @@ class TableDecant(Measuring):
     epsilon: float = 1.0
     delta: float = 1e-5
     rows: int | None = None
-    per_class: int | None = None
+    per_class: PerClass | None = None
     share: float = 0.5
     features: str | FeatureMap = "table"
     project: int | None = None

@@ -9,7 +9,8 @@ from jaxtyping import Float, Int
 
 from limbeck.data import TableSchema
 from limbeck.data.encoding import centred_onehot
-from limbeck.distill.inducing import Progress, check_per_class, public_seed
+from limbeck.distill.class_shares import apportioned
+from limbeck.distill.inducing import PerClass, Progress, class_sizes, plain_sizes, public_seed
 from limbeck.distill.marginal_rows import ClassMarginals, marginals_for, uniform_marginals
 from limbeck.distill.pouring import (
     RATE,
@@ -30,14 +31,14 @@ ROWS = 10_000
 LEAST = 10  # rows of a class, however rare
 EXAMPLES = 2000  # drawn rows on which a small set is held to the teacher
 DRAWN = "the teacher's predictions, as many of each class as were counted"
-POURED = "the teacher's predictions"
+POURED = "the teacher's predictions, as many of each class as were asked for"
 
 
 def fit_table(
     signal: Signal,
     rows: int | None = None,
     *,
-    per_class: int | None = None,
+    per_class: PerClass | None = None,
     init_seed: int | None = None,
     features: FeatureMap | None = None,
     progress: Progress | None = None,
@@ -55,7 +56,7 @@ def fit_table(
     **Parameters**
 
     - `signal`: as measured, or `load_signal(folder)`. `rows`: how many; `ROWS` when None.
-    - `per_class`: rows a class, for a small set.
+    - `per_class`: rows a class, for a small set: one number, or one for each class by its name.
     - `init_seed`: the seed of what is drawn: public, stored, drawn afresh when None.
     - `features`: the recipe's, if they are at hand. `terms`: of the loss of a small set.
     """
@@ -80,7 +81,7 @@ def fit_table(
 
 
 def table_recipe(
-    schema: TableSchema, rows: int | None, *, per_class: int | None, init_seed: int | None, **terms: Any
+    schema: TableSchema, rows: int | None, *, per_class: PerClass | None, init_seed: int | None, **terms: Any
 ) -> dict[str, Any]:
     """Every hyper-parameter of the fit; public."""
     if per_class is None:
@@ -90,11 +91,11 @@ def table_recipe(
                 "how many a class with --per-class."
             )
         return {"rows": ROWS if rows is None else rows, "labels": DRAWN, "init": "marginals", "init_seed": init_seed}
-    check_per_class(per_class, "rows")
+    m = sum(class_sizes(schema, per_class))
     if rows is not None:
         raise RequestError("rows and per_class are two ways to say how many: give one of them.")
     return {
-        "per_class": per_class, "fit_steps": default_steps(per_class * len(schema.classes)), "fit_learning_rate": RATE,
+        "per_class": plain_sizes(per_class), "fit_steps": default_steps(m), "fit_learning_rate": RATE,
         **(TERMS | terms), "labels": POURED, "init": "marginals", "init_seed": init_seed,
     }  # fmt: skip
 
@@ -124,20 +125,11 @@ def labelled_rows(
 ) -> tuple[Float[np.ndarray, "m d"], Int[np.ndarray, " m"]]:
     """Encoded rows from the marginals, and the classes that the teacher gives them."""
     assert isinstance(signal.schema, TableSchema)
-    wanted = apportioned(drawn.counts, rows)
+    wanted = apportioned(drawn.counts, rows, LEAST)
     x = as_released(signal.schema, drawn.draw(np.repeat(np.arange(len(wanted)), wanted), rng))
     f = features_of(features, x, progress=progress) @ np.asarray(centred(jnp.asarray(signal.W)))
     order = rng.permutation(rows)
     return x[order], with_shares(f, wanted)[order]
-
-
-def apportioned(counts: Float[np.ndarray, " C"], rows: int) -> Int[np.ndarray, " C"]:
-    """Rows of each class, by its count, and `LEAST` of a rare one."""
-    C = len(counts)
-    share = counts / counts.sum()
-    given = LEAST + np.floor(share * (rows - LEAST * C)).astype(int)
-    given[share.argmax()] += rows - given.sum()
-    return given
 
 
 def with_shares(f: Float[np.ndarray, "m C"], wanted: Int[np.ndarray, " C"]) -> Int[np.ndarray, " m"]:
@@ -178,21 +170,27 @@ def _small(
     rng: np.random.Generator,
     progress: Progress | None,
 ) -> tuple[Float[np.ndarray, "m d"], Float[np.ndarray, "m C"]]:
-    """Few rows, as many of each class at the start, on which kernel ridge regression is the teacher."""
-    schema, per_class = signal.schema, recipe["per_class"]
+    """Few rows, as many of each class as were asked for, on which kernel ridge regression is the teacher."""
+    schema = signal.schema
     assert isinstance(schema, TableSchema)
-    C, row = len(schema.classes), Relaxed.of(schema)
-    pool, c = labelled_rows(signal, features, drawn, max(EXAMPLES, 4 * per_class * C), rng)
+    sizes, row = class_sizes(schema, recipe["per_class"]), Relaxed.of(schema)
+    pool, c = labelled_rows(signal, features, drawn, max(EXAMPLES, 4 * sum(sizes)), rng)
     terms = {name: recipe[name] for name in TERMS}
     W = centred(jnp.asarray(signal.W, jnp.float32))
     pouring = Pouring(Through(features, row), W, jnp.asarray(features_of(features, pool[:EXAMPLES])), **terms)
-    start = np.concatenate([_some(np.flatnonzero(c == k), per_class, rng) for k in range(C)])
+    start = np.concatenate([_some(np.flatnonzero(c == k), size, rng) for k, size in enumerate(sizes)])
     z, U = poured(pouring, row.inverse(pool[start]), steps=recipe["fit_steps"], progress=progress)
     if not bool(jnp.all(jnp.isfinite(z))):
         raise RequestError("the rows diverged: they are no longer finite. Try a larger ridge.")
     x = as_released(schema, np.asarray(row(z)))
     labels = eqx.filter_jit(Pouring.labels)(eqx.tree_at(lambda p: p.features, pouring, features), jnp.asarray(x), U)
-    return x, np.asarray(as_large_as_onehot(labels))
+    return x, _of_sizes(np.asarray(as_large_as_onehot(labels)), np.array(sizes))
+
+
+def _of_sizes(y: Float[np.ndarray, "m C"], sizes: Int[np.ndarray, " C"]) -> Float[np.ndarray, "m C"]:
+    """Labels of which each class has its number: rows that are nearest to a class that lacks some are given to it."""
+    c = with_shares(y, sizes)
+    return np.where((y.argmax(axis=1) == c)[:, None], y, centred_onehot(c, len(sizes))).astype(np.float32)
 
 
 def _some(rows: Int[np.ndarray, " k"], number: int, rng: np.random.Generator) -> Int[np.ndarray, " m"]:

@@ -79,6 +79,8 @@ def tuning_plan(candidates: Sequence[DPKIP], n: int, epsilon: float) -> Plan:
     for field in SHARED:
         if any(getattr(model, field) != getattr(first, field) for model in candidates):
             raise RequestError(f"the candidates differ in {field}, which all must share.")
+    if any(model.labels == "counted" for model in candidates):
+        raise RequestError("candidates share the budget evenly: give them labels 'uniform', or per_class by class.")
     check_privacy(epsilon, first.delta)
     gradients = tuple(model.measurement(n, _gradients(k)) for k, model in enumerate(candidates))
     scores = tuple(

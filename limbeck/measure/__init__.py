@@ -1,5 +1,6 @@
 """The only code that sees private records, and only through a plan. What it returns may leave."""
 
+from limbeck.measure.class_counts import ClassCounts
 from limbeck.measure.class_sums import ClassSums
 from limbeck.measure.correct import CorrectPredictions
 from limbeck.measure.gradients import SupportGradient
@@ -8,6 +9,7 @@ from limbeck.measure.session import Query, Session, Unprotected
 from limbeck.measure.weights import FeatureGradient, Loss, WeightGradient
 
 __all__ = [
+    "ClassCounts",
     "ClassSums",
     "CorrectPredictions",
     "FeatureGradient",

@@ -34,7 +34,7 @@ class SupportGradient(eqx.Module):
     """Asks for the gradient of the KIP loss at the current support. Carries public state only."""
 
     features: FeatureMap | Kernel
-    x_s: Float[Array, "m H W ch"]
+    x_s: Float[Array, "m ..."]
     y_s: Float[Array, "m C"]
     alpha: Float[Array, "m C"]
     A_inv: Float[Array, "m m"]
@@ -53,8 +53,8 @@ class SupportGradient(eqx.Module):
         arrays = {name: jnp.asarray(v, jnp.float32) for name, v in public.items()}
         return cls(features=features, ridge=ridge, **arrays)
 
-    def decoded(self, total: tuple[Float[Array, "m r"], Float[Array, "m D"]]) -> Float[Array, "m H W ch"]:
-        """Back to pixels: linear, and no norm grows, since the second part is orthogonal to Q."""
+    def decoded(self, total: tuple[Float[Array, "m r"], Float[Array, "m D"]]) -> Float[Array, "m ..."]:
+        """Back to the support's coordinates: linear, and no norm grows, since the second part is orthogonal to Q."""
         within, outside = total
         return (within @ self.Q + outside).reshape(self.x_s.shape)
 
@@ -74,7 +74,7 @@ class SupportGradient(eqx.Module):
 
     def mean(
         self, inputs: Float[Array, "u k d"], y: Float[Array, "u k C"]
-    ) -> tuple[Float[Array, "m H W ch"], Float[Array, "m C"]]:
+    ) -> tuple[Float[Array, "m ..."], Float[Array, "m C"]]:
         """Gradients of the mean loss in X_s and in Y_s, unclipped: the KIP step."""
         rows, y = inputs.reshape(1, -1, inputs.shape[-1]), y.reshape(1, -1, y.shape[-1])
         k_t, *_ = self._columns(rows)

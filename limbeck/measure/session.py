@@ -84,6 +84,7 @@ class Session:
         self.plan = plan
         self._records, self._stream, self._journal, self._chunk = records, stream or Stream(), journal, chunk
         self._asked: dict[str, int] = {}
+        self._once: dict[str, np.ndarray] = {}  # answers of measurements of one step, which a checkpoint keeps
 
     def ask(self, name: str, query: Callable[[], Query]) -> Any:
         """The next answer of the plan's measurement `name`: a noisy mean over the expected batch.
@@ -97,12 +98,21 @@ class Session:
         if step >= measurement.steps:
             raise RuntimeError(f"the plan holds {measurement.steps} answers of {name!r} and all have been given")
         self._asked[name] = step + 1
-        if self._journal is not None and (stored := self._journal.replay(name, step)) is not None:
-            return stored
-        answer = self._noisy_mean(measurement, query())
-        if self._journal is not None:
-            self._journal.append(name, step, answer)
+        answer = self._replayed(name, step)
+        if answer is None:
+            answer = self._noisy_mean(measurement, query())
+            if self._journal is not None:
+                self._journal.append(name, step, answer)
+        if measurement.steps == 1:
+            self._once[name] = answer
         return answer
+
+    def _replayed(self, name: str, step: int) -> np.ndarray | None:
+        """An answer that the run has paid for already: in the journal, or kept in its last checkpoint."""
+        if self._journal is None:
+            return None
+        stored = self._journal.replay(name, step)
+        return stored if stored is not None else (self._journal.state() or {}).get(_kept(name))
 
     def class_sums(self, query: Callable[[], Query]) -> np.ndarray:
         """For each class, the query's exact sum over a batch of the units that have a record of it: (classes, ...).
@@ -141,12 +151,15 @@ class Session:
         return np.pad(units, (0, rounds * self._chunk - len(units)), constant_values=-1).reshape(rounds, -1)
 
     def checkpoint(self, step: int, state: Any) -> None:
-        """Let the journal keep the method's state, a pytree that these answers led to, instead of the answers."""
+        """Let the journal keep the method's state, a pytree that these answers led to, instead of the answers.
+
+        Answers that are given once stay beside it: what they led to need not be in the state.
+        """
         if self._journal is not None and self._journal.snapshot_due():
             leaves = jax.tree.leaves(state)
-            self._journal.snapshot(
-                {"step": np.array(step), **{f"leaf{i}": np.asarray(v) for i, v in enumerate(leaves)}}
-            )
+            arrays = {f"leaf{i}": np.asarray(v) for i, v in enumerate(leaves)}
+            arrays |= {_kept(name): answer for name, answer in self._once.items()}
+            self._journal.snapshot({"step": np.array(step), **arrays})
 
     def restored(self, name: str, state: Any) -> tuple[int, Any]:
         """The step and state of the last checkpoint, or (0, state). Later answers are replayed by `ask`."""
@@ -188,6 +201,10 @@ class Session:
         assert isinstance(self.plan, Unprotected)
         units = self._stream.subset(np.arange(self.plan.n), self.plan.batch)
         return jax.tree.map(np.asarray, _mean(query, *self._records.batch(units)))
+
+
+def _kept(name: str) -> str:
+    return f"answer to {name}"
 
 
 # Private arrays are arguments here and never constants: constants reach compilation caches.
