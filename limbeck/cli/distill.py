@@ -12,7 +12,7 @@ from limbeck.cli.charge import Charge
 from limbeck.cli.keys import signing_key
 from limbeck.cli.run import Destination, done, private_run
 from limbeck.cli.terminal import errors, progress
-from limbeck.data import Images, ImageSchema, Table, of_images
+from limbeck.data import Images, Schema, Table, of_images
 from limbeck.errors import RequestError
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def distill(
     delta: options.Delta = 1e-5,
     per_class: options.PerClass = None,
     rows: options.Rows = None,
+    class_shares: options.ClassShares = None,
     features: options.Features = "auto",
     method: options.Method = "auto",
     init: options.Init = None,
@@ -78,11 +79,11 @@ def distill(
     options.check_noise(noise)
     declared = source.declared(data, schema, tell=not as_json)
     options.check_schema(declared, unsafe_schema)
-    features, per_class = options.resolved_kind(declared, features, per_class, rows)
+    features, sizes = options.resolved_kind(declared, features, per_class, rows, method, clip, preset)
     method, clip = options.resolved_method(
         method, features, preset=preset, epochs=epochs, optimiser=optimiser, clip=clip, clip_norm=clip_norm,
         steps=steps, project=project, valid_range=valid_range, smoothness=smoothness, learn_labels=learn_labels,
-        serves=serves, learning_rate=learning_rate, batch=batch, init=init,
+        serves=serves, learning_rate=learning_rate, batch=batch, init=init, class_shares=class_shares,
     )  # fmt: skip
     common: dict[str, Any] = {
         "batch": batch, "learning_rate": learning_rate, "ridge": ridge, "init_seed": init_seed, "rows": rows,
@@ -108,7 +109,7 @@ def distill(
         case "dm":
             common |= {"init": init, "steps": steps}
         case "dpkip":
-            common |= private | {"epochs": epochs, "optimiser": optimiser, "clip": clip}
+            common |= private | {"epochs": epochs, "optimiser": optimiser, "clip": clip, "labels": class_shares}
         case "decant":
             common |= private | {
                 "steps": steps,
@@ -118,7 +119,7 @@ def distill(
             }
         case "private-dm":
             common |= private | {"smoothness": smoothness}
-    settings = options.method_settings(method, features, per_class, preset, **common)
+    settings = options.method_settings(method, features, sizes, preset, **common)
 
     from limbeck.measure.store import check_choice
     from limbeck.privacy.plan import check_privacy
@@ -134,7 +135,7 @@ def distill(
             return source.records(data, declared, data_dir=data_dir, labels=labels, resize=resize)
 
     if method in options.UNPROTECTED:
-        release = _unprotected(method, of_images(declared, f"--method {method}"), read, settings, keeping)
+        release = _unprotected(method, declared, read, settings, keeping)
         release.save(out, force=force, sign=key)
     else:
         charge = Charge.of(data, dataset, ledger, no_ledger, unsafe=unsafe_schema)
@@ -148,7 +149,7 @@ def distill(
 
 
 def _unprotected(
-    method: str, schema: ImageSchema, read: Callable[[], Images | Table], settings: dict[str, Any], keeping: "Keeping"
+    method: str, schema: Schema, read: Callable[[], Images | Table], settings: dict[str, Any], keeping: "Keeping"
 ) -> "Release":
     """By a method that promises nothing, and that says so before it begins."""
     from limbeck.distill import DM, KIP
@@ -157,7 +158,11 @@ def _unprotected(
 
     if full := settings.get("batch") == "full":
         del settings["batch"]
-    model = KIP(schema, **settings) if method == "kip" else DM(schema, **settings)
+    if "rows" in settings:
+        raise RequestError(f"--rows belongs to decant: {method} makes few rows, of which --per-class says how many.")
+    if settings.get("per_class", 1) is None:
+        del settings["per_class"]
+    model = KIP(schema, **settings) if method == "kip" else DM(of_images(schema, "--method dm"), **settings)
     if isinstance(model, DM):
         model.check()
     images = read()

@@ -12,11 +12,16 @@ from limbeck.errors import RequestError
 if TYPE_CHECKING:
     from limbeck.distill import DPKIP, Decant, PrivateDM, TableDecant
 
+PerClassOf = int | dict[str, int] | None
 Epsilon = Annotated[float, typer.Option("--epsilon", help="The privacy budget epsilon.")]
 Delta = Annotated[float, typer.Option("--delta", help="The guarantee's delta; well below 1 / records.")]
 PerClass = Annotated[
-    int | None,
-    typer.Option("--per-class", help="Synthetic records a class: 10 of images; of a table, for a small set."),
+    str | None,
+    typer.Option(
+        "--per-class",
+        metavar="N | CLASS=N,...",
+        help="Synthetic records a class: 10 of images; of a table, for a small set, or a number for each class.",
+    ),
 ]
 Rows = Annotated[
     int | None, typer.Option("--rows", help="Synthetic rows of a table; by default, as its recipe has it.")
@@ -32,18 +37,29 @@ Init = Annotated[
     str | None,
     typer.Option("--init", help="What images start from (dm): random, or real: records, which the release gives away."),
 ]
-Features = Annotated[str, typer.Option("--features", help="auto, scattering or fc-ntk (images), or table.")]
+Features = Annotated[str, typer.Option("--features", help="auto, scattering (images), table (rows), or fc-ntk.")]
+ClassShares = Annotated[
+    str | None,
+    typer.Option(
+        "--class-shares",
+        help="Of a table's rows (dpkip): uniform, or counted: as the classes were counted, with a share of the budget.",
+    ),
+]
 Preset = Annotated[
     str | None, typer.Option("--preset", help="Settings of the paper's tables, as in fashion_mnist/10/eps1.")
 ]
-Batch = Annotated[str | None, typer.Option("--batch", help="Expected records a step (dm: of each class), or full.")]
+Batch = Annotated[
+    str | None, typer.Option("--batch", help="Expected records a step (dm: of each class), a share of them, or full.")
+]
 Epochs = Annotated[float | None, typer.Option("--epochs", help="Passes over the data.")]
 Project = Annotated[
     int | None, typer.Option("--project", help="Dimensions to project the features to, at random (decant).")
 ]
 Steps = Annotated[int | None, typer.Option("--steps", help="Gradients asked for (decant), or steps of matching (dm).")]
 LearningRate = Annotated[float | None, typer.Option("--learning-rate", help="Step size.")]
-Clip = Annotated[str | None, typer.Option("--clip", help="Where gradients are clipped (dpkip): pixels or features.")]
+Clip = Annotated[
+    str | None, typer.Option("--clip", help="Where gradients are clipped (dpkip): inputs (pixels) or features.")
+]
 ClipNorm = Annotated[float | None, typer.Option("--clip-norm", help="C: the largest norm of a contribution.")]
 Ridge = Annotated[float | None, typer.Option("--ridge", help="lambda, relative to the kernel's mean diagonal.")]
 Optimiser = Annotated[str | None, typer.Option("--optimiser", help="adam or sgd.")]
@@ -100,6 +116,7 @@ OWNERS = {  # of options that not all methods have
     "epochs": ("kip", "dpkip"),
     "optimiser": ("kip", "dpkip"),
     "clip": ("dpkip",),
+    "class_shares": ("dpkip",),
     "steps": ("decant", "dm"),
     "init": ("dm",),
     "project": ("decant",),
@@ -108,16 +125,44 @@ OWNERS = {  # of options that not all methods have
 }
 
 
-def resolved_kind(schema: Schema, features: str, per_class: int | None, rows: int | None) -> tuple[str, int | None]:
+def resolved_kind(
+    schema: Schema,
+    features: str,
+    per_class: str | None,
+    rows: int | None,
+    method: str = "auto",
+    clip: str | None = None,
+    preset: str | None = None,
+) -> tuple[str, PerClassOf]:
     """Features, and records a class, as the kind of data has them when they are not given."""
+    sizes = sizes_of(per_class)
     if isinstance(schema, TableSchema):
-        if features not in ("auto", "table"):
-            raise RequestError(f"--features {features} is for images; the schema declares a table: leave it out.")
-        return "table", per_class
-    if features == "table" or rows is not None:
-        given = "--rows" if rows is not None else "--features table"
-        raise RequestError(f"{given} is for tables; the schema declares images.")
-    return "scattering" if features == "auto" else features, 10 if per_class is None else per_class
+        if features not in ("auto", "table", "fc-ntk"):
+            raise RequestError(f"--features {features} is for images; of a table, table or fc-ntk is expected.")
+        of_kernel = clip != "features" and (method in ("dpkip", "kip") or clip is not None or preset is not None)
+        return ("fc-ntk" if of_kernel else "table") if features == "auto" else features, sizes
+    if features == "table" or rows is not None or isinstance(sizes, dict):
+        given = {"--rows": rows is not None, "--features table": features == "table", f"--per-class {per_class}": True}
+        wrong = next(option for option, is_given in given.items() if is_given)
+        raise RequestError(f"{wrong} is for tables; the schema declares images.")
+    return "scattering" if features == "auto" else features, 10 if sizes is None else sizes
+
+
+def sizes_of(per_class: str | None) -> PerClassOf:
+    """`10`, or `no=30,yes=10`: a class's name is all that stands before the last equals sign."""
+    if per_class is None or (text := per_class.strip()).removeprefix("-").isdecimal():
+        return None if per_class is None else int(text)
+    sizes: dict[str, int] = {}
+    for part in text.split(","):
+        name, _, number = part.rpartition("=")
+        name = name.strip()
+        if not name or not number.strip().isdecimal() or name in sizes:
+            raise RequestError(
+                f"--per-class is {per_class!r}; a whole number is expected, or one for each class, named once, as in "
+                "no=30,yes=10."
+            )
+        sizes[name] = int(number)
+    return sizes
 
 
 def resolved_method(
@@ -172,15 +217,24 @@ def private_model(
     method: str, schema: Schema, settings: dict[str, Any], serves: str | None = None
 ) -> "DPKIP | Decant | PrivateDM | TableDecant":
     from limbeck.distill import DPKIP, Decant, PrivateDM, TableDecant
+    from limbeck.distill.inducing import check_table
 
+    if method == "dpkip":
+        if settings.get("labels") is not None:
+            check_table(schema, "--class-shares")
+        if settings.pop("rows", None) is not None:
+            raise RequestError("--rows belongs to decant: dpkip makes few rows, of which --per-class says how many.")
+        if settings.get("per_class", 1) is None:
+            del settings["per_class"]
+        return DPKIP(schema, **settings)
     if isinstance(schema, TableSchema) and method == "decant":
         for name in ("valid_range", "smoothness"):
             if name in settings:
                 raise RequestError(f"--{name.replace('_', '-')} is for images; the schema declares a table.")
         return TableDecant(schema, **settings)
     schema = of_images(schema, f"--method {method}")
-    if method != "private-dm":
-        return Decant(schema, **settings) if method == "decant" else DPKIP(schema, **settings)
+    if method == "decant":
+        return Decant(schema, **settings)
     for name in ("clip_norm", "learning_rate"):
         if name in settings:
             raise RequestError(f"--{name.replace('_', '-')} does not belong to private-dm, whose sums have norm one.")
@@ -191,29 +245,38 @@ def private_model(
 
 
 def method_settings(
-    method: str, features: str, per_class: int | None, preset: str | None, **given: Any
+    method: str, features: str, per_class: PerClassOf, preset: str | None, **given: Any
 ) -> dict[str, Any]:
     """Constructor arguments: the preset's, overridden by what was given on the command line."""
     from limbeck.distill import presets
 
     settings = presets.settings(method, features, preset) if preset else {}
-    settings |= {"features": features, "per_class": per_class}
+    settings |= {"features": features} | ({} if preset and per_class is None else {"per_class": per_class})
     settings |= {name: value for name, value in given.items() if value is not None}
     if isinstance(settings.get("batch"), str) and settings["batch"] != "full":
-        try:
-            settings["batch"] = int(settings["batch"])
-        except ValueError:
-            raise RequestError(f"--batch is {settings['batch']!r}; a whole number or full is expected.") from None
+        settings["batch"] = _batch(settings["batch"])
     if settings.get("optimiser", "adam") not in ("adam", "sgd"):
         raise RequestError(f"--optimiser is {settings['optimiser']!r}; adam or sgd is expected.")
     if settings.get("init", "random") not in ("random", "real"):
         raise RequestError(f"--init is {settings['init']!r}; random or real is expected.")
-    if settings.get("clip", "pixels") not in ("pixels", "features"):
-        raise RequestError(f"--clip is {settings['clip']!r}; pixels or features is expected.")
+    if settings.get("clip", "inputs") not in ("inputs", "pixels", "features"):
+        raise RequestError(f"--clip is {settings['clip']!r}; inputs (pixels, of images) or features is expected.")
     for name in ("epochs", "steps", "learning_rate", "clip_norm", "ridge", "smoothness", "chunk"):
         if name in settings:
             check_positive(name, settings[name])
     return settings
+
+
+def _batch(text: str) -> int | float:
+    try:
+        batch = float(text)
+    except ValueError:
+        batch = float("nan")
+    if 0 < batch < 1:
+        return batch
+    if not batch.is_integer():
+        raise RequestError(f"--batch is {text!r}; a whole number, a share below 1, or full is expected.")
+    return int(batch)
 
 
 def check_positive(name: str, value: float) -> None:

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -109,11 +110,19 @@ def data(e: Evidence) -> Check:
     if e.arrays != expected:
         problems.append(Problem("data.npz", f"does not hold {', '.join(ARRAYS)} in the shapes of schema.json"))
     classes, per_class = len(e.schema.classes), (e.recipe or {}).get("per_class")
-    if per_class is not None and not (_is_number(per_class) and (per_class * classes,) == m):
+    if per_class is not None and (_records_of(per_class, e.schema.classes),) != m:
         problems.append(Problem("recipe.per_class", f"is {per_class!r}, for {classes} classes and {sum(m)} records"))
     if isinstance(e.schema, TableSchema):
         problems += _plain_tables(e.folder, e.schema, sum(m))
     return Check("data.npz", f"{sum(m)} records, {classes} classes, as declared", tuple(problems))
+
+
+def _records_of(per_class: Any, classes: Sequence[Any]) -> float | None:
+    """How many records that is: of every class, or, of a table, of each by its name."""
+    if isinstance(per_class, dict):
+        named = sorted(per_class) == sorted(str(c) for c in classes)
+        return sum(per_class.values()) if named and all(map(_is_number, per_class.values())) else None
+    return per_class * len(classes) if _is_number(per_class) else None
 
 
 def _plain_tables(folder: Path, schema: TableSchema, m: int) -> list[Problem]:
@@ -185,10 +194,15 @@ def _in_recipe_words(claimed: Certificate, plan: Plan, given: dict[str, Any]) ->
 
 
 def _is_batch(asked: Any, expected: float, n: int) -> bool:
-    """A batch of at least n is a full one, whatever it is called; q n may miss a whole number by rounding."""
+    """A batch of at least n is a full one, whatever it is called; q n may miss a whole number by rounding.
+
+    A number below 1 is a share of n.
+    """
     if asked == "full":
         return expected == n
-    return _is_number(asked) and math.isclose(min(asked, n), expected)
+    if not _is_number(asked):
+        return False
+    return math.isclose(max(1, round(asked * n)) if 0 < asked < 1 else min(asked, n), expected)
 
 
 def _is_number(value: Any) -> bool:
