@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from limbeck.data.tables.census_income import census_income
+from limbeck.data.tables.declarations import amount, categories, dropped, flag, number, target, whole
 from limbeck.data.tables.schema import TableSchema
 from limbeck.data.tables.table import Table, read_table, rows_of
 from limbeck.errors import RequestError
@@ -92,34 +94,6 @@ def _schema(name: str) -> TableSchema:
     return TableSchema(columns=TABLES[name].columns())
 
 
-def _number(name: str, low: float, high: float, **options: Any) -> dict[str, Any]:
-    return {"name": name, "kind": "numerical", "low": low, "high": high, **options}
-
-
-def _whole(name: str, low: int, high: int, **options: Any) -> dict[str, Any]:
-    return _number(name, low, high, integer=True, **options)
-
-
-def _amount(name: str, high: int) -> dict[str, Any]:
-    return _whole(name, 0, high, scale="log")
-
-
-def _categories(name: str, words: str, **options: Any) -> dict[str, Any]:
-    return {"name": name, "kind": "categorical", "categories": words.split(), **options}
-
-
-def _flag(name: str, **options: Any) -> dict[str, Any]:
-    return {"name": name, "kind": "boolean", "true": 1, "false": 0, **options}
-
-
-def _dropped(name: str) -> dict[str, Any]:
-    return {"name": name, "kind": "dropped"}
-
-
-def _target(name: str, classes: list, groups: dict[str, list] | None = None) -> dict[str, Any]:
-    return {"name": name, "kind": "target", "classes": classes, "groups": groups or {}}
-
-
 # The longer lists of adult.names.
 WORKCLASS = """
 Private Self-emp-not-inc Self-emp-inc Federal-gov Local-gov State-gov Without-pay Never-worked
@@ -147,21 +121,21 @@ def _adult() -> list[dict[str, Any]]:
     """The lists of adult.names. Ages are top-coded at 90 and gains at 99,999, and hours have two digits."""
     gap = {"missing": "indicator"}
     return [
-        _whole("age", 17, 90),
-        _categories("workclass", WORKCLASS, **gap),
-        _whole("fnlwgt", 0, 1_500_000, scale="log"),
-        _categories("education", EDUCATION),
-        _whole("education-num", 1, 16),
-        _categories("marital-status", MARITAL_STATUS),
-        _categories("occupation", OCCUPATION, **gap),
-        _categories("relationship", "Wife Own-child Husband Not-in-family Other-relative Unmarried"),
-        _categories("race", "White Asian-Pac-Islander Amer-Indian-Eskimo Other Black"),
-        _categories("sex", "Female Male"),
-        _amount("capital-gain", 99_999),
-        _amount("capital-loss", 5_000),
-        _whole("hours-per-week", 1, 99),
-        _categories("native-country", NATIVE_COUNTRY, **gap),
-        _target("income", ["<=50K", ">50K"], {"<=50K": ["<=50K", "<=50K."], ">50K": [">50K", ">50K."]}),
+        whole("age", 17, 90),
+        categories("workclass", WORKCLASS, **gap),
+        whole("fnlwgt", 0, 1_500_000, scale="log"),
+        categories("education", EDUCATION),
+        whole("education-num", 1, 16),
+        categories("marital-status", MARITAL_STATUS),
+        categories("occupation", OCCUPATION, **gap),
+        categories("relationship", "Wife Own-child Husband Not-in-family Other-relative Unmarried"),
+        categories("race", "White Asian-Pac-Islander Amer-Indian-Eskimo Other Black"),
+        categories("sex", "Female Male"),
+        amount("capital-gain", 99_999),
+        amount("capital-loss", 5_000),
+        whole("hours-per-week", 1, 99),
+        categories("native-country", NATIVE_COUNTRY, **gap),
+        target("income", ["<=50K", ">50K"], {"<=50K": ["<=50K", "<=50K."], ">50K": [">50K", ">50K."]}),
         {"name": "split", "kind": "split"},
     ]
 
@@ -175,42 +149,42 @@ def _cervical() -> list[dict[str, Any]]:
         "Hepatitis B", "HPV",
     )  # fmt: skip
     return [
-        _whole("Age", 10, 90),
-        _whole("Number of sexual partners", 0, 30, scale="log", **gap),
-        _whole("First sexual intercourse", 8, 40, **gap),
-        _whole("Num of pregnancies", 0, 15, **gap),
-        _flag("Smokes", **gap),
-        _number("Smokes (years)", 0, 50, scale="log", **gap),
-        _number("Smokes (packs/year)", 0, 50, scale="log", **gap),
-        _flag("Hormonal Contraceptives", **gap),
-        _number("Hormonal Contraceptives (years)", 0, 40, scale="log", **gap),
-        _flag("IUD", **gap),
-        _number("IUD (years)", 0, 30, scale="log", **gap),
-        _flag("STDs", **gap),
-        _whole("STDs (number)", 0, 12, scale="log", **gap),
-        *(_flag(f"STDs:{disease}", **gap) for disease in diseases),
-        _whole("STDs: Number of diagnosis", 0, 12, scale="log"),
-        _number("STDs: Time since first diagnosis", 0, 40, scale="log", **gap),
-        _number("STDs: Time since last diagnosis", 0, 40, scale="log", **gap),
-        *(_flag(name) for name in ("Dx:Cancer", "Dx:CIN", "Dx:HPV", "Dx")),
-        *(_dropped(name) for name in ("Hinselmann", "Schiller", "Cytology")),
-        _target("Biopsy", [0, 1]),
+        whole("Age", 10, 90),
+        whole("Number of sexual partners", 0, 30, scale="log", **gap),
+        whole("First sexual intercourse", 8, 40, **gap),
+        whole("Num of pregnancies", 0, 15, **gap),
+        flag("Smokes", **gap),
+        number("Smokes (years)", 0, 50, scale="log", **gap),
+        number("Smokes (packs/year)", 0, 50, scale="log", **gap),
+        flag("Hormonal Contraceptives", **gap),
+        number("Hormonal Contraceptives (years)", 0, 40, scale="log", **gap),
+        flag("IUD", **gap),
+        number("IUD (years)", 0, 30, scale="log", **gap),
+        flag("STDs", **gap),
+        whole("STDs (number)", 0, 12, scale="log", **gap),
+        *(flag(f"STDs:{disease}", **gap) for disease in diseases),
+        whole("STDs: Number of diagnosis", 0, 12, scale="log"),
+        number("STDs: Time since first diagnosis", 0, 40, scale="log", **gap),
+        number("STDs: Time since last diagnosis", 0, 40, scale="log", **gap),
+        *(flag(name) for name in ("Dx:Cancer", "Dx:CIN", "Dx:HPV", "Dx")),
+        *(dropped(name) for name in ("Hinselmann", "Schiller", "Cytology")),
+        target("Biopsy", [0, 1]),
     ]
 
 
 def _epileptic() -> list[dict[str, Any]]:
     """A second of EEG from a converter of 12 bits; a seizure against the four other states."""
-    amplitudes = [_whole(f"X{i}", -2048, 2047) for i in range(1, 179)]
-    return [_dropped("id"), *amplitudes, _target("y", ["seizure", "rest"], {"seizure": [1], "rest": [2, 3, 4, 5]})]
+    amplitudes = [whole(f"X{i}", -2048, 2047) for i in range(1, 179)]
+    return [dropped("id"), *amplitudes, target("y", ["seizure", "rest"], {"seizure": [1], "rest": [2, 3, 4, 5]})]
 
 
 def _isolet() -> list[dict[str, Any]]:
     """Features scaled to [-1, 1] by their authors; vowels against consonants, by the letters' numbers."""
     vowels = [1, 5, 9, 15, 21]
     groups = {"vowel": vowels, "consonant": [i for i in range(1, 27) if i not in vowels]}
-    features = [_number(f"f{i}", -1, 1) for i in range(1, 618)]
-    target = _target("class", ["consonant", "vowel"], groups)
-    return [*features, target, _dropped("isolet_part"), {"name": "split", "kind": "split"}]
+    features = [number(f"f{i}", -1, 1) for i in range(1, 618)]
+    vowel = target("class", ["consonant", "vowel"], groups)
+    return [*features, vowel, dropped("isolet_part"), {"name": "split", "kind": "split"}]
 
 
 def _intrusion() -> list[dict[str, Any]]:
@@ -231,35 +205,62 @@ def _intrusion() -> list[dict[str, Any]]:
     rates = (*errors, "same_srv", "diff_srv", "srv_diff_host")
     host_rates = ("same_srv", "diff_srv", "same_src_port", "srv_diff_host", *errors)
     return [
-        _amount("duration", 100_000),
-        _categories("protocol_type", "icmp tcp udp"),
-        _categories("service", services, other="other"),
-        _categories("flag", "OTH REJ RSTO RSTOS0 RSTR S0 S1 S2 S3 SF SH"),
-        _amount("src_bytes", 2_000_000_000),
-        _amount("dst_bytes", 2_000_000_000),
-        _flag("land"),
-        _whole("wrong_fragment", 0, 3),
-        _amount("urgent", 15),
-        _amount("hot", 127),
-        _amount("num_failed_logins", 15),
-        _flag("logged_in"),
-        _amount("num_compromised", 10_000),
-        _flag("root_shell"),
-        _whole("su_attempted", 0, 2),
-        _amount("num_root", 10_000),
-        _amount("num_file_creations", 127),
-        _amount("num_shells", 15),
-        _amount("num_access_files", 15),
-        _amount("num_outbound_cmds", 15),
-        _flag("is_host_login"),
-        _flag("is_guest_login"),
-        _whole("count", 0, 511),
-        _whole("srv_count", 0, 511),
-        *(_number(f"{name}_rate", 0, 1) for name in rates),
-        _whole("dst_host_count", 0, 255),
-        _whole("dst_host_srv_count", 0, 255),
-        *(_number(f"dst_host_{name}_rate", 0, 1) for name in host_rates),
-        _target("label", list(attacks), {name: [f"{a}." for a in list_.split()] for name, list_ in attacks.items()}),
+        amount("duration", 100_000),
+        categories("protocol_type", "icmp tcp udp"),
+        categories("service", services, other="other"),
+        categories("flag", "OTH REJ RSTO RSTOS0 RSTR S0 S1 S2 S3 SF SH"),
+        amount("src_bytes", 2_000_000_000),
+        amount("dst_bytes", 2_000_000_000),
+        flag("land"),
+        whole("wrong_fragment", 0, 3),
+        amount("urgent", 15),
+        amount("hot", 127),
+        amount("num_failed_logins", 15),
+        flag("logged_in"),
+        amount("num_compromised", 10_000),
+        flag("root_shell"),
+        whole("su_attempted", 0, 2),
+        amount("num_root", 10_000),
+        amount("num_file_creations", 127),
+        amount("num_shells", 15),
+        amount("num_access_files", 15),
+        amount("num_outbound_cmds", 15),
+        flag("is_host_login"),
+        flag("is_guest_login"),
+        whole("count", 0, 511),
+        whole("srv_count", 0, 511),
+        *(number(f"{name}_rate", 0, 1) for name in rates),
+        whole("dst_host_count", 0, 255),
+        whole("dst_host_srv_count", 0, 255),
+        *(number(f"dst_host_{name}_rate", 0, 1) for name in host_rates),
+        target("label", list(attacks), {name: [f"{a}." for a in list_.split()] for name, list_ in attacks.items()}),
+    ]
+
+
+def _covtype() -> list[dict[str, Any]]:
+    """The fields of covtype.info: metres, degrees and shades of places in Colorado, whose summits are below 4,500 m."""
+    return [
+        whole("Elevation", 1_500, 4_500),
+        whole("Aspect", 0, 360),
+        whole("Slope", 0, 90),
+        whole("Horizontal_Distance_To_Hydrology", 0, 10_000),
+        whole("Vertical_Distance_To_Hydrology", -1_000, 1_000),
+        whole("Horizontal_Distance_To_Roadways", 0, 10_000),
+        *(whole(f"Hillshade_{hour}", 0, 255) for hour in ("9am", "Noon", "3pm")),
+        whole("Horizontal_Distance_To_Fire_Points", 0, 10_000),
+        *(flag(f"Wilderness_Area{i}") for i in range(1, 5)),
+        *(flag(f"Soil_Type{i}") for i in range(1, 41)),
+        target("Cover_Type", list(range(1, 8))),
+    ]
+
+
+def _credit() -> list[dict[str, Any]]:
+    """Two days of card payments in euros. Of V1 to V28 it is only said that they are principal components."""
+    return [
+        dropped("Time"),
+        *(number(f"V{i}", -100, 100) for i in range(1, 29)),
+        number("Amount", 0, 100_000, scale="log"),
+        target("Class", [0, 1]),
     ]
 
 
@@ -274,10 +275,10 @@ def _breast_cancer() -> list[dict[str, Any]]:
     lows = (5, 10, 50, 150, 0.05, 0, 0, 0, 0.1, 0)
     highs = (40, 50, 260, 4500, 0.25, 1.1, 1.3, 0.3, 0.7, 0.25)
     return [
-        *(_number(f"mean {name}", *bounds) for name, bounds in nuclei.items()),
-        *(_number(f"{name} error", 0, high) for name, high in zip(nuclei, errors, strict=True)),
-        *(_number(f"worst {name}", low, high) for name, low, high in zip(nuclei, lows, highs, strict=True)),
-        _target("target", [0, 1]),
+        *(number(f"mean {name}", *bounds) for name, bounds in nuclei.items()),
+        *(number(f"{name} error", 0, high) for name, high in zip(nuclei, errors, strict=True)),
+        *(number(f"worst {name}", low, high) for name, low, high in zip(nuclei, lows, highs, strict=True)),
+        target("target", [0, 1]),
     ]
 
 
@@ -304,6 +305,17 @@ TABLES = {
         KnownTable(
             "intrusion", "KDD Cup 1999, 10%, attacks in four families", ("intrusion", "kddcup99_10percent"), _intrusion,
             "CC BY 4.0", f"{UCI}/130", {},
+        ),
+        KnownTable(
+            "census", "Census income (KDD)", ("census", "census_income", "census-income"), census_income, "CC BY 4.0",
+            f"{UCI}/117", {"train": 199_523, "test": 99_762},
+        ),
+        KnownTable(
+            "covtype", "Covertype (forest cover)", ("covtype", "covertype"), _covtype, "CC BY 4.0", f"{UCI}/31", {},
+        ),
+        KnownTable(
+            "credit", "Credit card fraud (ULB)", ("credit", "creditcard"), _credit, "Database Contents License 1.0",
+            "https://www.kaggle.com/datasets/mlg-ulb/creditcardfraud", {},
         ),
         KnownTable(
             "breast_cancer", "Breast cancer Wisconsin (the copy in scikit-learn)", ("breast_cancer",), _breast_cancer,

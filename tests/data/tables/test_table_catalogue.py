@@ -7,7 +7,7 @@ from limbeck.errors import RequestError
 
 SHAPES = {
     "adult": (108, 2), "cervical": (58, 2), "epileptic": (178, 2), "isolet": (617, 2), "intrusion": (122, 5),
-    "breast_cancer": (30, 2),
+    "breast_cancer": (30, 2), "census": (511, 2), "covtype": (54, 7), "credit": (29, 2),
 }  # fmt: skip
 
 
@@ -37,3 +37,14 @@ def test_files_are_found_by_any_of_their_names(tmp_path):
     assert find_table(TABLES["cervical"], tmp_path) == tmp_path / "cervical_cancer.csv.gz"
     with pytest.raises(RequestError, match="known are adult"):
         known_table("adults")
+
+
+def test_lists_of_the_census_are_as_long_as_documented():
+    columns = {column.name: column for column in known_table("census").schema.features}
+    sizes = {"education": 17, "major industry code": 24, "state of previous residence": 50, "country of birth self": 42}
+    sizes |= {
+        "detailed household and family stat": 38,
+        "detailed industry recode": 52,
+        "detailed occupation recode": 47,
+    }
+    assert {name: len(columns[name].categories) for name in sizes} == sizes
