@@ -124,7 +124,8 @@ def _votes(records: Records, purchase: Purchase) -> tuple[dict[str, np.ndarray],
             texts, place = distinct(batch.column(name))
             votes = np.bincount(place, shares, len(texts) + 1)
             for text, vote in zip(texts, votes, strict=False):  # the last are of cells that are null
-                if (value := value_of(text)) is not None:
+                # A row that is not kept has no share in a vote: what it alone holds is not there, and draws no noise.
+                if vote > 0 and (value := value_of(text)) is not None:
                     values[name][value] = values[name].get(value, 0.0) + float(vote)
     return cells, values
 
