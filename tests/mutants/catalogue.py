@@ -12,7 +12,7 @@ from dp_accounting import dp_event
 from limbeck.data import ImageSchema
 from limbeck.distill import DPKIP, dpkip
 from limbeck.features import Embedding
-from limbeck.measure import ClassSums, Records, Session, SupportGradient, grid, session, store
+from limbeck.measure import ClassSums, Records, Session, SupportGradient, grid, schema_counts, session, store
 from limbeck.measure.clipping import clipped_sum, plain_sum
 from limbeck.privacy import plan
 from limbeck.privacy.plan import Measurement, Poisson
@@ -317,3 +317,35 @@ def class_sums_over_exact_counts(patch):
 def embeddings_centred_by_the_batch(patch):
     real = Embedding.raw
     patch.setattr(Embedding, "raw", lambda self, x: real(self, x) - jnp.mean(real(self, x), axis=0) + self.mean)
+
+
+@mutant(
+    "a value that one person alone holds is named, half of the time",
+    "tests/measure/test_schema_counts.py::test_a_value_that_one_unit_alone_holds_is_not_named",
+)
+def values_named_without_a_threshold(patch):
+    patch.setattr(schema_counts.Purchase, "threshold", lambda self, plan: 0.0)
+
+
+@mutant(
+    "whether a value passes shows how many hold it",
+    "tests/measure/test_schema_counts.py::test_values_at_the_threshold_pass_half_of_the_time",
+)
+def values_counted_without_noise(patch):
+    real = schema_counts.named
+    patch.setattr(schema_counts, "named", lambda votes, threshold, deviation, stream: real(votes, threshold, 0, stream))
+
+
+@mutant(
+    "a person counts as often as they have rows",
+    "tests/measure/test_schema_counts.py::test_all_rows_of_a_person_together_move_the_votes_by_at_most_the_clip"
+    "[True-3]",
+)
+def a_vote_for_every_row(patch):
+    real = Records.cells
+
+    def cells(self, names):
+        for batch, shares in real(self, names):
+            yield batch, (shares > 0).astype(float)
+
+    patch.setattr(Records, "cells", cells)
