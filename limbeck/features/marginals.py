@@ -1,13 +1,13 @@
 """Which cell of each column a row lies in: what one-way marginals count."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from limbeck.features.base import FeatureMap
 
@@ -45,19 +45,27 @@ class Marginals(FeatureMap):
         return sum(column.number for column in self.columns)
 
     def __call__(self, x: Float[Array, "b d"]) -> Float[Array, "b F"]:
-        parts = [_one_hot(x, column) for column in self.columns]
-        return jnp.concatenate(parts, axis=1) / np.float32(np.sqrt(len(self.columns)))
+        at, cell, bins, indicator = _places(self.columns)
+        values = x[:, at]
+        found = jnp.clip(jnp.floor((values + 1) / 2 * bins).astype(int), 0, bins - 1)
+        missing = (indicator >= 0) & (x[:, np.maximum(indicator, 0)] > 0.5)
+        ones = jnp.where(bins > 0, jnp.where(missing, bins, found) == cell, values)
+        return ones / np.float32(np.sqrt(len(self.columns)))
 
     def config(self) -> dict[str, Any]:
         columns = [[c.start, c.stop, c.bins, c.indicator] for c in self.columns]
         return {"name": "marginals", "shape": [self.d], "columns": columns}
 
 
-def _one_hot(x: Float[Array, "b d"], column: Cells) -> Float[Array, "b v"]:
-    if not column.bins:
-        return x[:, column.start : column.stop]
-    share = (x[:, column.start] + 1) / 2
-    place = jnp.clip(jnp.floor(share * column.bins).astype(int), 0, column.bins - 1)
-    if column.indicator is not None:
-        place = jnp.where(x[:, column.indicator] > 0.5, column.bins, place)
-    return jax.nn.one_hot(place, column.number)
+@lru_cache(maxsize=4)
+def _places(columns: tuple[Cells, ...]) -> tuple[Int[np.ndarray, " F"], ...]:
+    """For every cell of every column, in order: its coordinate, its number in the column, the column's bins, and the
+    column's indicator or -1. All of them at once, since a program with an operation a column takes minutes to compile.
+    """
+    rows = [
+        (c.start if c.bins else c.start + i, i, c.bins, -1 if c.indicator is None else c.indicator)
+        for c in columns
+        for i in range(c.number)
+    ]
+    at, cell, bins, indicator = np.array(rows, np.int32).T
+    return at, cell, bins, indicator

@@ -60,3 +60,36 @@ def test_marginals_count_each_column_once():
     assert np.allclose(counts[:, :5], np.eye(5)[[0, 3, 4]])
     assert np.allclose(counts[:2, 5:], np.eye(3)[[0, 1]])
     assert np.allclose(np.linalg.norm(ψ(x[:2]), axis=1), 1)
+
+
+def one_column(x, column):
+    """The cells of one column as they are defined, a row at a time."""
+    if not column.bins:
+        return x[:, column.start : column.stop]
+    cells = np.zeros((len(x), column.number))
+    for i, row in enumerate(x):
+        place = min(max(int(np.floor((row[column.start] + 1) / 2 * column.bins)), 0), column.bins - 1)
+        missing = column.indicator is not None and row[column.indicator] > 0.5
+        cells[i, column.bins if missing else place] = 1
+    return cells
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        (Cells(0, 1, 4),),
+        (Cells(0, 1, 5, indicator=1), Cells(2, 5), Cells(5, 6, 2), Cells(6, 7), Cells(7, 8, 1, indicator=8)),
+    ],
+)
+def test_marginals_are_those_of_each_column_by_itself(columns):
+    x = np.random.default_rng(0).choice([-1.0, -0.5, 0.0, 0.3, 1.0, 7.0], (40, 9)).astype(np.float32)
+    expected = np.concatenate([one_column(x, column) for column in columns], axis=1) / np.sqrt(len(columns))
+    assert np.allclose(Marginals(9, columns)(jnp.asarray(x)), expected, atol=1e-6)
+
+
+def test_a_program_for_two_thousand_columns_is_no_longer_than_for_two():
+    def operations(k):
+        ψ = Marginals(2 * k, tuple(Cells(2 * i, 2 * i + 1, 3, 2 * i + 1) for i in range(k)))
+        return len(jax.make_jaxpr(ψ.__call__)(rows(4, 2 * k)).eqns)
+
+    assert operations(2000) == operations(2)
