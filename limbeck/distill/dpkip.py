@@ -226,7 +226,7 @@ class DPKIP:
         stream = Stream(self.seed)
         session = Session(records, plan, stream=stream, journal=journal, chunk=self.chunk)
         x_s, y_s, recipe = self.distilled(session, records, progress=progress)
-        self.guarantee_ = Guarantee.of(plan, seeded=stream.seeded)
+        self.guarantee_ = Guarantee.of(plan, seeded=stream.seeded, sources=self.schema.provenance)
         self.release_ = Release.of(self.schema, np.asarray(x_s), np.asarray(y_s), self.guarantee_, recipe, plan)
         return self
 

@@ -33,7 +33,7 @@ def bounds(counts: Float[np.ndarray, " cells"], deviation: float) -> tuple[float
     fine, coarse = _standing(counts, np.arange(CELLS), deviation), _standing(counts, OCTAVES, 2 * deviation)
     kept, starts = (fine, np.arange(CELLS)) if fine.sum() >= (1 - 2 * TAIL) * coarse.sum() else (coarse, OCTAVES)
     total = kept.sum()
-    if total <= counts.sum() / 2:
+    if total <= max(counts.sum() / 2, 0.0):  # noise can take the sum below zero
         return None
     first = np.searchsorted(np.cumsum(kept), TAIL * total, side="right")
     last = len(kept) - 1 - np.searchsorted(np.cumsum(kept[::-1]), TAIL * total, side="right")

@@ -161,3 +161,8 @@ def test_cells_of_the_grid_hold_their_numbers_and_bounds_are_edges():
     assert low <= np.quantile(values, 0.005)
     assert high >= np.quantile(values, 0.995)
     assert {low, high} <= set(EDGES)
+
+
+@pytest.mark.parametrize("level", [-1.0, 0.0, 1.0])
+def test_noise_alone_has_no_bounds(level):
+    assert bounds(np.full(CELLS, level), 1.0) is None
