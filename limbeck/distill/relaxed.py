@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from limbeck.data import TableSchema
 from limbeck.data.tables.columns import Boolean, Ordinal
@@ -43,18 +43,18 @@ class Relaxed(eqx.Module):
 
     def __call__(self, z: Float[Array, "m d"]) -> Float[Array, "m d"]:
         x = jnp.clip(z, -1, 1)
-        for start, stop in self.groups:
-            soft = jax.nn.softmax(SHARPNESS * z[:, start:stop])
-            hard = jax.nn.one_hot(jnp.argmax(soft, axis=1), stop - start)
-            x = x.at[:, start:stop].set(self._through(soft, hard))
-        for i in self.indicators:
-            soft = jax.nn.sigmoid(SHARPNESS * z[:, i])
-            x = x.at[:, i].set(self._through(soft, (soft > 0.5).astype(soft.dtype)))
-        for i, number in self.levels:
-            soft = x[:, i]
-            hard = 2 * jnp.round((soft + 1) / 2 * (number - 1)) / (number - 1) - 1
-            x = x.at[:, i].set(self._through(soft, hard))
-        return x
+        if self.groups:
+            at, group = _members(self.groups)
+            soft, hard = _softmax(SHARPNESS * z[:, at], group, len(self.groups))
+            x = x.at[:, at].set(self._through(soft, hard))
+        indicator = np.array(self.indicators, int)
+        soft = jax.nn.sigmoid(SHARPNESS * z[:, indicator])
+        x = x.at[:, indicator].set(self._through(soft, (soft > 0.5).astype(soft.dtype)))
+        level, number = np.array(self.levels, int).reshape(-1, 2).T
+        hard = 2 * jnp.round((x[:, level] + 1) / 2 * (number - 1)) / (number - 1) - 1
+        x = x.at[:, level].set(self._through(x[:, level], hard))
+        present = 1 - x[:, indicator]  # a missing number is 0, as a reader will have it
+        return x.at[:, indicator - 1].multiply(present, unique_indices=True)
 
     def inverse(self, x: Float[np.ndarray, "m d"]) -> Float[Array, "m d"]:
         """Numbers z, not at the ends of their range for categories, whose row is x."""
@@ -67,6 +67,27 @@ class Relaxed(eqx.Module):
 
     def _through(self, soft: Array, hard: Array) -> Array:
         return soft + jax.lax.stop_gradient(hard - soft) if self.straight else soft
+
+
+def _members(groups: tuple[tuple[int, int], ...]) -> tuple[Int[np.ndarray, " g"], Int[np.ndarray, " g"]]:
+    """The coordinates of all groups, and the group of each."""
+    at = np.concatenate([np.arange(start, stop) for start, stop in groups])
+    return at, np.repeat(np.arange(len(groups)), [stop - start for start, stop in groups])
+
+
+def _softmax(
+    z: Float[Array, "m g"], group: Int[np.ndarray, " g"], number: int
+) -> tuple[Float[Array, "m g"], Float[Array, "m g"]]:
+    """The softmax within each group, and one at the first of its largest: of all groups in one program, since an
+    operation a group would take minutes to compile where there are thousands."""
+
+    def in_group(reduce: Any, values: Array) -> Array:
+        return reduce(values.T, group, number, indices_are_sorted=True).T[:, group]
+
+    top = in_group(jax.ops.segment_max, jax.lax.stop_gradient(z))
+    e = jnp.exp(z - top)
+    place = jnp.where(z >= top, jnp.arange(z.shape[1]), z.shape[1])
+    return e / in_group(jax.ops.segment_sum, e), (place == in_group(jax.ops.segment_min, place)).astype(z.dtype)
 
 
 class Through(FeatureMap):
