@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,6 +10,9 @@ from limbeck.cli import app, options
 from limbeck.cli.charge import Charge
 from limbeck.cli.terminal import errors, output
 from limbeck.errors import RequestError
+
+if TYPE_CHECKING:
+    from limbeck.data import TableSchema
 
 schemas = typer.Typer(no_args_is_help=True, help="What a table may hold: draft a schema, check one, show a known one.")
 app.add_typer(schemas, name="schema")
@@ -107,7 +110,8 @@ def check(
 
     Exit code 1 if anything is wrong.
     """
-    found = _problems(schema) or _header_problems(schema, data)
+    found = _problems(schema)
+    found += _header_problems(schema, data, names_alone=bool(found))
     if as_json:
         print(json.dumps({"schema": str(schema), "problems": found}, indent=1))
     else:
@@ -174,14 +178,36 @@ def _image_problems(path: Path) -> list[str]:
     return []
 
 
-def _header_problems(schema: Path, data: Path | None) -> list[str]:
+def _header_problems(schema: Path, data: Path | None, *, names_alone: bool) -> list[str]:
+    """What is wrong with DATA as a whole; of a schema that is wrong itself, by the names of its columns alone."""
     from limbeck.data import TableSchema, load_schema, read_table
 
-    declared = load_schema(schema)
-    if data is None or not isinstance(declared, TableSchema):
+    if data is None:
+        return []
+    declared = _of_names(schema) if names_alone else load_schema(schema)
+    if not isinstance(declared, TableSchema):
         return []
     try:
         read_table(data, declared)
     except RequestError as error:
         return [str(error)]
     return []
+
+
+def _of_names(path: Path) -> "TableSchema | None":
+    """The columns of a schema as if all were dropped; None where there are none to be found."""
+    from limbeck.data import TableSchema
+    from limbeck.data.tables.columns import Dropped
+    from limbeck.data.tables.schema import problems
+
+    try:
+        fields = json.loads(path.read_text(encoding="utf-8"))
+        names = dict.fromkeys(column["name"] for column in fields["columns"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    columns = tuple(Dropped(name=name, kind="dropped") for name in names if isinstance(name, str) and name)
+    of_file = {name: fields[name] for name in ("delimiter", "encoding") if name in fields}
+    wrong = [problem for column, problem in problems(of_file | {"columns": list(columns)}) if column is None]
+    if not columns or any(problem.startswith(("delimiter", "encoding")) for problem in wrong):
+        return None
+    return TableSchema.model_construct(columns=columns, **of_file)

@@ -95,3 +95,28 @@ def test_a_first_line_that_may_be_a_record_is_neither_drafted_nor_quoted(limbeck
     assert "may be a record" in done.text
     assert not any(cell in done.text for cell in ("State-gov", "77516", "Ely"))
     assert not (tmp_path / "schema.json").exists()
+
+
+def test_a_wrong_schema_and_a_file_that_is_not_its_own_are_explained_at_once(limbeck, tmp_path):
+    """By line and column, and never a value: of the schema's faults and of the header's."""
+    columns = [
+        {"name": "age", "kind": "numerical", "low": 9, "high": 1},
+        {"name": "gr\u00f6\u00dfe", "kind": "date"},
+        {"name": "town", "kind": "categorical", "categories": ["a", "a"]},
+        {"name": "town", "kind": "towne"},
+        {"name": "ill", "kind": "target", "classes": ["no"]},
+    ]
+    (tmp_path / "s.json").write_text(json.dumps({"columns": columns}, indent=1))
+    (tmp_path / "t.csv").write_text("age,gr\u00f6\u00dfe,town\n4711,Hamsecret,Elysecret\n", encoding="utf-8")
+    found = limbeck("schema", "check", tmp_path / "s.json", tmp_path / "t.csv")
+    assert found.code == 1
+    for part in (
+        "line 4: column 'age': low must be less than high", "line 10: column 'gr\u00f6\u00dfe': dates are not encoded",
+        "column 'town': categories: each value must be named once", "column 'town': kind is not known",
+        "column 'town': named more than once", "column 'ill': classes", "'ill' is missing",
+    ):  # fmt: skip
+        assert part in found.out, part
+    assert not any(secret in found.text for secret in ("4711", "secret"))
+    for broken in ({"columns": [1]}, {"columns": 3}, {"columns": columns, "encoding": "x", "delimiter": 3}, {}):
+        (tmp_path / "s.json").write_text(json.dumps({"kind": "table"} | broken))
+        assert limbeck("schema", "check", tmp_path / "s.json", tmp_path / "t.csv").code == 1

@@ -62,17 +62,13 @@ def _typed(field: pa.Field) -> dict[str, Any]:
         return {"name": name, "kind": "numerical", "low": None, "high": None, "integer": True}
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return {"name": name, "kind": "numerical", "low": None, "high": None}
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return {"name": name, "kind": "categorical", "categories": []}
     return {"name": name, "kind": "dropped"}  # dates, lists and other things that are no cells
 
 
 def line_of(text: str, name: str) -> int | None:
     """The line of a schema's JSON on which a column is named, from 1; None if it is nowhere."""
-    pattern = re.compile(r'"name"\s*:\s*' + re.escape(_quoted(name)))
-    found = pattern.search(text)
+    ways = {re.escape(json.dumps(name, ensure_ascii=ascii)) for ascii in (False, True)}
+    found = re.search(rf'"name"\s*:\s*({"|".join(ways)})', text)
     return None if found is None else text.count("\n", 0, found.start()) + 1
-
-
-def _quoted(name: str) -> str:
-    return json.dumps(name, ensure_ascii=False)
