@@ -12,7 +12,7 @@ from limbeck.data.encoding import centred_onehot
 from limbeck.errors import RequestError
 from limbeck.evaluate.accuracy import Progress, accuracy, part_of
 from limbeck.evaluate.krr import krr_fit, krr_full, krr_predict
-from limbeck.evaluate.training import STEPS, Labels, network_accuracies, passes
+from limbeck.evaluate.training import Labels, network_accuracies, passes, training_steps
 from limbeck.features import FeatureMap, Kernel
 
 FULL_STEPS = 2000  # at most, of networks on a whole training set
@@ -66,7 +66,7 @@ def evaluate_support(
     networks: Sequence[str] = ("convnet",),
     seeds: int = 3,
     labels: Labels = "hard",
-    steps: int = STEPS,
+    steps: int | None = None,
     augment: bool = False,
     progress: Progress | None = None,
 ) -> Scores:
@@ -137,7 +137,7 @@ def random_subset_scores(
     subset_seed: int = 0,
     networks: Sequence[str] = ("convnet",),
     seeds: int = 3,
-    steps: int = STEPS,
+    steps: int | None = None,
     progress: Progress | None = None,
 ) -> Scores:
     """Scores of a balanced random subset of real records: what sharing as many of them would give.
@@ -210,5 +210,5 @@ def full_network_accuracies(
 
 
 def full_steps(records: int) -> int:
-    """As many steps as ten passes over the records take, within what a set of ten images a class gets and a limit."""
-    return min(FULL_STEPS, max(STEPS, 10 * records // FULL_BATCH))
+    """As many steps as ten passes over the records take, within what a small set of them gets and a limit."""
+    return min(FULL_STEPS, max(training_steps(records), 10 * records // FULL_BATCH))

@@ -23,7 +23,7 @@ from limbeck.networks import KINDS, NETWORKS, Change, Network, augmented_each, d
 
 Labels = Literal["hard", "soft"]
 
-STEPS = 300
+STEPS, MOST_STEPS = 300, 1000  # of sets of up to 150 images, and of 500 or more: see `training_steps`
 BATCH = 32
 LEARNING_RATE = 1e-3
 WEIGHT_DECAY = 5e-4
@@ -75,7 +75,7 @@ def train_network(
     *,
     seed: int,
     labels: Labels = "hard",
-    steps: int = STEPS,
+    steps: int | None = None,
     batch: int = BATCH,
     learning_rate: float = LEARNING_RATE,
     augment: bool = False,
@@ -84,8 +84,8 @@ def train_network(
     """A network of `limbeck.networks.NETWORKS` trained on images `x` with centred labels `y`.
 
     The recipe: AdamW with a cosine schedule and weight decay 5e-4 on softmax cross-entropy, minibatches
-    drawn without replacement (all images when there are no more than `batch`). The same seed gives the same
-    network.
+    drawn without replacement (all images when there are no more than `batch`), `training_steps` of them unless `steps`
+    says otherwise. The same seed gives the same network.
 
     **Arguments:**
 
@@ -100,6 +100,7 @@ def train_network(
     """
     if name not in NETWORKS:
         raise RequestError(f"the network {name!r} is not known; {', '.join(NETWORKS)} is expected.")
+    steps = training_steps(len(x)) if steps is None else steps
     rng = np.random.default_rng(seed)
     net = NETWORKS[name](x.shape[1:], y.shape[1], rng=rng)
     state = _ADAMW.init(net)
@@ -155,7 +156,7 @@ def network_accuracies(
     *,
     seeds: int = 3,
     labels: Labels = "hard",
-    steps: int = STEPS,
+    steps: int | None = None,
     batch: int = BATCH,
     augment: bool = False,
     progress: Progress | None = None,
@@ -164,6 +165,7 @@ def network_accuracies(
 
     `progress` is called with (done, total), in the units of `passes`.
     """
+    steps = training_steps(len(x_s)) if steps is None else steps
     training, testing = 3 * steps * min(batch, len(x_s)), len(x_test)
     total = passes(len(x_s), len(x_test), seeds, steps, batch)
     report = _added_up(progress, seeds, total)
@@ -198,6 +200,12 @@ def _added_up(progress: Progress | None, parts: int, total: int) -> Callable[[in
     return report
 
 
-def passes(records: int, tests: int, seeds: int, steps: int, batch: int = BATCH) -> int:
+def training_steps(m: int) -> int:
+    """Two for each of m images, within bounds: on a split of Fashion-MNIST, 500 images needed more than 100 did."""
+    return int(np.clip(2 * m, STEPS, MOST_STEPS))
+
+
+def passes(records: int, tests: int, seeds: int, steps: int | None = None, batch: int = BATCH) -> int:
     """Forward passes of one image that `network_accuracies` takes (a training step is three): time goes with them."""
+    steps = training_steps(records) if steps is None else steps
     return seeds * (3 * steps * min(batch, records) + tests)

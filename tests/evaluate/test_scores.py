@@ -17,6 +17,7 @@ from limbeck.evaluate import (
     random_subset_scores,
 )
 from limbeck.evaluate.scores import full_steps
+from limbeck.evaluate.training import training_steps
 from limbeck.features import FCNTK, Scattering
 
 FEATURES = Scattering((8, 8, 1))
@@ -81,6 +82,7 @@ def test_networks_on_the_whole_set_leave_null_records_out(encoded):
 
 def test_steps_on_the_whole_set_grow_with_it_to_a_limit():
     assert [full_steps(n) for n in (100, 6400, 60_000)] == [300, 1000, 2000]
+    assert [training_steps(m) for m in (1, 100, 200, 500, 10_000)] == [300, 300, 400, 1000, 1000]
 
 
 def test_a_random_subset_is_balanced_and_repeatable(encoded):
