@@ -261,6 +261,8 @@ def method_settings(
         raise RequestError(f"--init is {settings['init']!r}; random or real is expected.")
     if settings.get("clip", "inputs") not in ("inputs", "pixels", "features"):
         raise RequestError(f"--clip is {settings['clip']!r}; inputs (pixels, of images) or features is expected.")
+    if settings.get("labels", "uniform") not in ("uniform", "counted"):
+        raise RequestError(f"--class-shares is {settings['labels']!r}; uniform or counted is expected.")
     for name in ("epochs", "steps", "learning_rate", "clip_norm", "ridge", "smoothness", "chunk"):
         if name in settings:
             check_positive(name, settings[name])

@@ -50,7 +50,7 @@ IMAGES: dict[str, dict[str, Any]] = {
     },
 }  # fmt: skip
 TABLES: dict[str, dict[str, Any]] = {
-    "inputs": IMAGES["features"] | {"features": "fc-ntk", "clip_norm": 0.1, "learning_rate": 0.1},
+    "inputs": IMAGES["features"] | {"features": "fc-ntk", "clip_norm": 0.5, "learning_rate": 0.1},
     "features": IMAGES["features"] | {"features": "table", "learning_rate": 0.1},
 }
 UNSET: Any = None  # stands for what these have

@@ -120,7 +120,7 @@ def test_a_header_that_is_not_the_schemas_writes_and_spends_nothing(limbeck, pla
 def test_options_of_images_are_refused(limbeck, place):
     data = (place / "people.csv", "--schema", place / "schema.json", "--out", place / "r", "--no-ledger")
     for wrong in (
-        ("--features", "scattering"), ("--method", "dpkip"), ("--method", "kip"), ("--for", "networks"),
+        ("--features", "scattering"), ("--method", "dm"), ("--method", "private-dm"), ("--for", "networks"),
         ("--smoothness", "1"), ("--free-range",), ("--labels", place / "x"), ("--resize",), ("--rows", "1"),
     ):  # fmt: skip
         refused = limbeck("distill", *data, *wrong)

@@ -349,3 +349,11 @@ def a_vote_for_every_row(patch):
             yield batch, (shares > 0).astype(float)
 
     patch.setattr(Records, "cells", cells)
+
+
+@mutant(
+    "a resumed run measures its class counts again, unpaid",
+    "tests/distill/test_dpkip_tables.py::test_counts_are_not_measured_again_by_a_run_that_is_resumed",
+)
+def counts_measured_again(patch):
+    patch.setattr(Session, "_replayed", lambda self, name, step: self._journal and self._journal.replay(name, step))
