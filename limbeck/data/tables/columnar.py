@@ -13,6 +13,7 @@ from limbeck.data.tables.rows import BLOCK, Rows
 from limbeck.data.tables.schema import TableSchema
 
 PARQUET = (".parquet", ".pq")
+BUFFER = 2**16  # bytes of a column that are read at a time: without it, all of a row group are
 ARROW = (".arrow", ".feather", ".ipc", ".arrows")
 
 
@@ -47,7 +48,7 @@ def _is_parquet(path: Path) -> bool:
 
 
 def _parquet(path: Path, wanted: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(path, pre_buffer=False, buffer_size=BUFFER) as file:
         for batch in file.iter_batches(BLOCK, columns=list(wanted), use_threads=False):
             yield batch.select(list(wanted))
 
@@ -62,7 +63,7 @@ def _arrow(path: Path, wanted: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
 
 @contextmanager
 def _stream(path: Path) -> Iterator[pa.RecordBatchReader | pa.ipc.RecordBatchFileReader]:
-    with pa.memory_map(str(path)) as file:
+    with pa.OSFile(str(path)) as file:
         in_file = file.read(6) == b"ARROW1"
         file.seek(0)
         with pa.ipc.open_file(file) if in_file else pa.ipc.open_stream(file) as stream:
