@@ -92,7 +92,7 @@ def private_run(
     try:
         model.init_seed = journal.remember("init_seed", model.init_seed)
         with progress("features") as report:
-            kept = model.kept_features(plan.n) if isinstance(model, TableDecant) else model.resolved_features()
+            kept = model.first_seen if isinstance(model, TableDecant) else model.resolved_features()
             records.prepare(kept, progress=report)
         # From here on the run is charged; a crash before leaves a folder that nothing was measured in, and resuming
         # it comes by here.

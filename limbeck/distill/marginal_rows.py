@@ -6,8 +6,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from limbeck.data import TableSchema
-from limbeck.data.tables.columns import Boolean, Ordinal
-from limbeck.features import Cells, Marginals
+from limbeck.data.tables.columns import Boolean, Numerical, Ordinal
+from limbeck.features import Cells, Marginals, Warp
+
+MIXED = 0.5  # of the rows
 
 
 def marginals_for(schema: TableSchema, bins: int) -> Marginals:
@@ -21,6 +23,23 @@ def marginals_for(schema: TableSchema, bins: int) -> Marginals:
             few = 2 if isinstance(column, Boolean) else len(column.levels) if isinstance(column, Ordinal) else bins
             columns.append(Cells(slot.start, slot.stop, few, slot.indicator))
     return Marginals(schema.layout.width, tuple(columns))
+
+
+def spread_for(schema: TableSchema, bins: int) -> Marginals | None:
+    """Even pieces of each number's range, for a first look at where its rows lie; None of a table without numbers."""
+    columns = tuple(
+        Cells(slot.start, slot.stop, bins, slot.indicator)
+        for slot in schema.layout.slots
+        if isinstance(slot.column, Numerical)
+    )
+    return Marginals(schema.layout.width, columns) if columns else None
+
+
+def warp_by(cells: Marginals, S: Float[np.ndarray, "F C"], n: float) -> Warp:
+    """How numbers are to be stretched, from noisy sums over even pieces, all classes together."""
+    found = ClassMarginals.of(cells, np.asarray(S).sum(axis=1, keepdims=True), n)
+    shares = np.stack([part[: column.bins, 0] for part, column in zip(found.shares, cells.columns, strict=True)])
+    return Warp.of(tuple(column.start for column in cells.columns), shares)
 
 
 @dataclass(frozen=True)
@@ -49,10 +68,17 @@ class ClassMarginals:
         return cls(cells, counts, shares)
 
     def draw(self, c: Int[np.ndarray, " m"], rng: np.random.Generator) -> Float[np.ndarray, "m d"]:
-        """Encoded rows of these classes, each column drawn on its own."""
+        """Encoded rows of these classes, each column drawn on its own.
+
+        Of a share `MIXED` of the rows, some columns are another class's: how many is drawn for each row, from none to
+        all. Where columns are many, rows of pure classes would lie far apart, and whoever is trained on them might put
+        the border anywhere between. All rows together have the same marginals either way.
+        """
         x = np.zeros((len(c), self.cells.d), np.float32)
+        other = rng.choice(len(self.counts), len(c), p=self.counts / self.counts.sum())
+        own = np.where(rng.random(len(c)) < MIXED, rng.random(len(c)), 1.0)
         for column, shares in zip(self.cells.columns, self.shares, strict=True):
-            place = _drawn(shares, c, rng)
+            place = _drawn(shares, np.where(rng.random(len(c)) < own, c, other), rng)
             if not column.bins:
                 x[np.arange(len(c)), column.start + place] = 1
                 continue

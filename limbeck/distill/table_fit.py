@@ -11,7 +11,7 @@ from limbeck.data import TableSchema
 from limbeck.data.encoding import centred_onehot
 from limbeck.distill.class_shares import apportioned
 from limbeck.distill.inducing import PerClass, Progress, class_sizes, plain_sizes, public_seed
-from limbeck.distill.marginal_rows import ClassMarginals, marginals_for, uniform_marginals
+from limbeck.distill.marginal_rows import ClassMarginals, marginals_for, uniform_marginals, warp_by
 from limbeck.distill.pouring import (
     RATE,
     TERMS,
@@ -24,7 +24,7 @@ from limbeck.distill.pouring import (
 )
 from limbeck.distill.relaxed import Relaxed, Through
 from limbeck.errors import RequestError
-from limbeck.features import FeatureMap, Marginals, features_of, from_config
+from limbeck.features import FeatureMap, Marginals, Warp, Warped, features_of, from_config
 from limbeck.release import Release, Signal
 
 ROWS = 10_000
@@ -65,7 +65,7 @@ def fit_table(
         raise RequestError("this signal is of images: fit_signal makes sets of them.")
     seed = public_seed() if init_seed is None else init_seed
     rng = np.random.default_rng(seed)
-    features = features_of_signal(signal, features)
+    features = Warped(features_of_signal(signal, features), warp_of(signal))
     recipe = table_recipe(schema, rows, per_class=per_class, init_seed=seed, **terms)
     drawn = class_marginals(signal)
     if per_class is None:
@@ -106,13 +106,31 @@ def class_marginals(signal: Signal) -> ClassMarginals:
     assert isinstance(schema, TableSchema)
     if signal.S is None or signal.plan is None:
         return uniform_marginals(marginals_for(schema, bins=16), len(schema.classes))
+    cells = _cells(signal, "embeddings")
+    first = _cells(signal, "spread").dim if "spread" in signal.recipe else 0
+    if first + cells.dim != len(signal.S):
+        raise RequestError("the signal's marginals are not its recipe's. Try `limbeck verify`.")
+    return ClassMarginals.of(cells, signal.S[first:], signal.plan.n)
+
+
+def warp_of(signal: Signal) -> Warp:
+    """How the signal's numbers were stretched before anything else was asked of them."""
+    if "spread" not in signal.recipe or signal.S is None or signal.plan is None:
+        return Warp.plain()
+    spread = _cells(signal, "spread")
+    if spread.dim > len(signal.S):
+        raise RequestError("the signal's marginals are not its recipe's. Try `limbeck verify`.")
+    return warp_by(spread, signal.S[: spread.dim], signal.plan.n)
+
+
+def _cells(signal: Signal, name: str) -> Marginals:
     try:
-        cells = from_config(signal.recipe["embeddings"], schema.shape)
+        cells = from_config(signal.recipe[name], signal.schema.shape)
     except (KeyError, TypeError, ValueError):
         raise RequestError("the signal's recipe does not say its marginals. Try `limbeck verify`.") from None
-    if not isinstance(cells, Marginals) or cells.dim != len(signal.S):
+    if not isinstance(cells, Marginals):
         raise RequestError("the signal's marginals are not its recipe's. Try `limbeck verify`.")
-    return ClassMarginals.of(cells, signal.S, signal.plan.n)
+    return cells
 
 
 def labelled_rows(
@@ -126,7 +144,8 @@ def labelled_rows(
     """Encoded rows from the marginals, and the classes that the teacher gives them."""
     assert isinstance(signal.schema, TableSchema)
     wanted = apportioned(drawn.counts, rows, LEAST)
-    x = as_released(signal.schema, drawn.draw(np.repeat(np.arange(len(wanted)), wanted), rng))
+    x = drawn.draw(np.repeat(np.arange(len(wanted)), wanted), rng)
+    x = as_released(signal.schema, np.asarray(warp_of(signal).inverse(jnp.asarray(x))))
     f = features_of(features, x, progress=progress) @ np.asarray(centred(jnp.asarray(signal.W)))
     order = rng.permutation(rows)
     return x[order], with_shares(f, wanted)[order]

@@ -14,6 +14,7 @@ from limbeck.features.pixels import Pixels
 from limbeck.features.projected import Projected
 from limbeck.features.scattering import Scattering
 from limbeck.features.table import TableFeatures
+from limbeck.features.warped import Warp, Warped
 from limbeck.features.whitened import Whitened
 
 __all__ = [
@@ -28,6 +29,8 @@ __all__ = [
     "Projected",
     "Scattering",
     "TableFeatures",
+    "Warp",
+    "Warped",
     "Whitened",
     "dead_leaves",
     "features_of",

@@ -13,7 +13,7 @@ from limbeck.distill import Decant, TableDecant, fit_signal, fit_table
 from limbeck.distill.cost import check_memory, expected_memory, expected_seconds
 from limbeck.distill.marginal_rows import ClassMarginals, marginals_for, on_simplex, uniform_marginals
 from limbeck.distill.relaxed import Relaxed
-from limbeck.distill.table_fit import LEAST, apportioned, with_shares
+from limbeck.distill.table_fit import LEAST, apportioned, class_marginals, with_shares
 from limbeck.errors import RequestError
 from limbeck.features import TableFeatures
 from limbeck.measure import Records
@@ -62,7 +62,8 @@ def model():
 def test_the_plan_is_what_was_asked_and_both_measurements_share_it(model):
     plan = model.plan_
     assert 0.99 * 4 <= plan.epsilon <= 4
-    assert {m.name: m.steps for m in plan.measurements} == {"weight gradient": 40, "class marginals": 1}
+    steps = {"weight gradient": 40, "class marginals": 1, "spread of numbers": 1}
+    assert {m.name: m.steps for m in plan.measurements} == steps
     assert quick(share=0.9).plan(2000).measurement("class marginals").sigma > plan.measurement("class marginals").sigma
     assert model.guarantee_.status == "private"
     with pytest.raises(RequestError, match="share"):
@@ -85,12 +86,30 @@ def test_counts_are_those_of_the_records_but_for_noise():
     frame = fruit()
     plan = quick().plan(2000).scaled(1e-6)
     signal = quick(seed=0).measure(Records(SCHEMA, frame), plan=plan)
-    cells = quick().marginals(plan)
-    found = ClassMarginals.of(cells, signal.S, 2000)
+    found = class_marginals(signal)
     assert np.allclose(found.counts, frame["ripe"].value_counts()[["no", "yes"]], rtol=2e-3)
     colours = pd.crosstab(frame["colour"], frame["ripe"], normalize="columns").loc[["red", "green", "blue"]]
     assert np.allclose(found.shares[2][:3], colours, atol=3e-3)
     assert np.allclose(found.shares[0][-1], frame["height"].isna().groupby(frame["ripe"]).mean(), atol=3e-3)
+
+
+def test_numbers_are_cut_where_their_rows_are():
+    """Heights of one thousandth of the declared range: cut evenly, they would all be one cell."""
+    frame = fruit()
+    frame["height"] = np.where(frame["ripe"] == "yes", 0.006, 0.002) + np.random.default_rng(0).uniform(0, 0.004, 2000)
+    model = quick(epsilon=20).fit(Records(SCHEMA, frame))
+    made = model.release_.frame
+    ripe = made["ripe"] == "yes"
+    assert made["height"].quantile(0.9) < 0.3
+    assert made["height"][ripe].median() < 0.3
+
+
+def test_a_table_without_numbers_is_looked_at_once():
+    schema = TableSchema(columns=[c.model_dump() for c in SCHEMA.columns if c.name not in ("height", "count")])
+    model = TableDecant(schema, epsilon=4, delta=1e-4, rows=40, steps=3).fit(Records(schema, fruit(200)))
+    assert [m.name for m in model.plan_.measurements] == ["weight gradient", "class marginals"]
+    assert "spread" not in model.signal_.recipe
+    assert len(model.release_) == 40
 
 
 def test_the_same_seed_and_signal_give_the_same_rows(model):
@@ -252,7 +271,7 @@ def test_the_nearest_shares_are_shares(values):
 def test_each_class_has_the_rows_that_it_should(seed, C):
     rng = np.random.default_rng(seed)
     f = rng.normal(size=(300, C)) + rng.normal(0, 2, C)
-    wanted = apportioned(rng.uniform(0, 1, C) ** 4 + 1e-9, 300)
+    wanted = apportioned(rng.uniform(0, 1, C) ** 4 + 1e-9, 300, LEAST)
     assert wanted.sum() == 300
     assert wanted.min() >= LEAST
     found = np.bincount(with_shares(f, wanted), minlength=C)
@@ -269,6 +288,18 @@ def test_drawn_rows_have_the_marginals_they_are_drawn_from():
     x = drawn.draw(np.zeros(20_000, int), np.random.default_rng(0))
     shares = np.asarray(cells(jnp.asarray(x))).mean(axis=0) * np.sqrt(5)
     assert np.allclose(shares, np.concatenate([part[:, 0] for part in drawn.shares]), atol=0.02)
+
+
+def test_some_rows_lie_between_the_classes_and_all_together_have_the_marginals():
+    cells = marginals_for(SCHEMA, bins=2)
+    apart = tuple(np.eye(column.number, 2) for column in cells.columns)  # each class has cells of its own
+    drawn = ClassMarginals(cells, np.array([1.0, 1.0]), apart)
+    x = drawn.draw(np.repeat([0, 1], 5000), np.random.default_rng(0))
+    second = np.asarray(cells(jnp.asarray(x)))[:, np.cumsum([0, *(c.number for c in cells.columns)])[:-1] + 1] > 0
+    assert abs(second.mean() - 0.5) < 0.02
+    others = second[:5000].sum(axis=1)  # columns of the other class: from none to all five, as often, in a row of both
+    assert abs((others > 0).mean() - 5 / 24) < 0.02  # half of the rows are mixed, half of those with another class
+    assert abs(((others > 0) & (others < 5)).mean() - 4 / 24) < 0.02
 
 
 @settings(deadline=None, max_examples=20)
