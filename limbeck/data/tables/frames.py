@@ -62,15 +62,25 @@ def arrow(series: pd.Series) -> pa.Array:
         own = hasattr(series.array, "__arrow_array__") and not isinstance(series.dtype, np.dtype)
         cells = pa.array(series.array if own else np.asarray(series))  # pandas' own types keep whole numbers whole
         return cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
-    return text_array([None if _is_null(cell) else as_text(cell) for cell in series.tolist()])
+    if isinstance(series.dtype, pd.StringDtype):  # all cells are text or missing
+        return text_array(series.array)
+    if isinstance(series.dtype, pd.CategoricalDtype):  # each category is looked at once
+        place = pa.array(series.cat.codes.to_numpy(), mask=series.isna().to_numpy())
+        return pa.DictionaryArray.from_arrays(place, _texts(series.cat.categories.tolist()))
+    return _texts(series.tolist())
 
 
-def text_array(cells: list[str | None]) -> pa.Array:
+def text_array(cells: Any) -> pa.Array:
     """Text as Arrow keeps it; characters that UTF-8 cannot write are replaced, in their own cells."""
     try:
-        return pa.array(cells, pa.string())
+        found = pa.array(cells, pa.string(), from_pandas=True)
+        return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
     except (UnicodeError, pa.ArrowException):
-        return pa.array([None if c is None else c.encode("utf-8", "replace").decode() for c in cells], pa.string())
+        return pa.array([None if _is_null(c) else c.encode("utf-8", "replace").decode() for c in cells], pa.string())
+
+
+def _texts(cells: list[Any]) -> pa.Array:
+    return text_array([None if _is_null(cell) else as_text(cell) for cell in cells])
 
 
 def _cells(y: Any) -> Any:
