@@ -43,8 +43,8 @@ Written by `python benchmarks/report_tables.py` from `benchmarks/results/tables.
 
     python benchmarks/tables.py --data-dir DATA --rival-python RIVAL/bin/python
 
-(`benchmarks/marginal_rival.py` says how RIVAL is made.) delta 1e-5, {cpu}, {cores} cores, {dates}. What is not in a
-table has not been run; not at hand were {absent}.
+(`benchmarks/marginal_rival.py` says how RIVAL is made.) delta 1e-5; {cpu}, {cores} cores,
+{dates}. What is not in a table has not been run: of tables, {absent}.
 
 Every set is scored by the twelve classifiers of `limbeck evaluate`, one seed each, on the same real test rows, and the
 mean over classifiers is given. Sets of more rows than 10,000, or 1.2 million encoded cells, or than the training rows
@@ -60,7 +60,7 @@ Areas under the ROC and the precision-recall curve from scores, or F1, macro and
 trains a classifier on the set would get.
 
 | table | set | epsilon | {heads} | splits, runs | seconds |
-| --- | --- | --- | --- | --- | --- |
+| --- | --- | --- | --- | --- | --- | --- |
 """
 
 PAPER = """
@@ -73,7 +73,7 @@ set and the test rows are thinned as the papers' code thins its data before it s
 which has not, is the harder and the honest task. F1 is weighted in the papers.
 
 | table | set | epsilon | {heads} | best published, private | above | splits, runs |
-| --- | --- | --- | --- | --- | --- | --- |
+| --- | --- | --- | --- | --- | --- | --- | --- |
 """
 
 
@@ -180,7 +180,7 @@ def main() -> None:
         "cores": machine["cores"],
         "dates": " to ".join(dict.fromkeys((dates[0], dates[-1]))),
     }
-    absent = [table for table in PUBLISHED if table not in there and f"{table}_papers" not in there]
+    absent = [table for table in PUBLISHED if table not in there]
     text = HEAD.format(**about, absent=", ".join(absent) or "none")
     heads = "ROC, or macro F1 | PRC, or weighted F1"
     text += FIXED.format(heads=heads) + lines(rows, "fixed")
