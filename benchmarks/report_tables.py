@@ -50,7 +50,8 @@ Every set is scored by the twelve classifiers of `limbeck evaluate`, one seed ea
 mean over classifiers is given. Sets of more rows than 10,000, or 1.2 million encoded cells, or than the training rows
 are, are cut to that at random, real rows too; under "paper" to 2,500 rows and 400,000 cells. Splits: the table's own
 where it has one; epileptic by recording; others a random fifth for testing, cervical so often as is said. Seconds are
-from the training rows to the set, on a machine that was doing other work too.
+from the training rows to the set, on a machine that was doing other work too. A set that was scored under one protocol
+first is made anew, with noise of its own, for the other.
 """
 
 FIXED = """
