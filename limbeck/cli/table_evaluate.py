@@ -102,10 +102,8 @@ def judge(
     else:
         with progress("classifiers on real rows") as report:
             rows |= reference_scores(encoded(real), first.y, tested, classes, progress=report, **options)
-        if rows[SUBSET].records < len(real):
+        if SUBSET in rows:
             frames[SUBSET] = real.sample(rows[SUBSET].records, random_state=0)
-        else:
-            del rows[SUBSET]
         frames["all real rows"] = real
     found = {name: fidelity(test, frame, columns, target) for name, frame in frames.items()}
     return Judged(rows, found, frames)

@@ -242,7 +242,8 @@ def reference_scores(
 ) -> dict[str, TableScores]:
     """The rows that a release is held against, by name.
 
-    - "random real subset": as many real rows as the release has, class by class; others for every seed.
+    - "random real subset": as many real rows as the release has, class by class; others for every seed. Not where that
+      is all of them.
     - "all real rows".
     - "majority class": of the real rows.
 
@@ -253,14 +254,17 @@ def reference_scores(
     - `options`: of `evaluate_table`.
     """
     subsets = [random_rows(real, release_y, classes, seed=seed) for seed in range(seeds)]
-    few, many = sum(len(subset) for subset in subsets), seeds * len(real)
+    fewer = [subset for subset in subsets if len(subset) < len(real)]
+    few, many = sum(map(len, fewer)), seeds * len(real)
     same: dict[str, Any] = {"positive": positive, **options}
-    chosen = evaluate_table(subsets, test, classes, progress=part_of(progress, 0, few, few + many), **same)
+    found = {}
+    if fewer:
+        chosen = evaluate_table(fewer, test, classes, progress=part_of(progress, 0, few, few + many), **same)
+        found["random real subset"] = chosen.model_copy(update={"available": len(real)})
     whole = evaluate_table(
         real, test, classes, seeds=seeds, progress=part_of(progress, few, many, few + many), **same
     )  # fmt: skip
-    return {
-        "random real subset": chosen.model_copy(update={"available": len(real)}),
+    return found | {
         "all real rows": whole,
         "majority class": majority_scores(real, test, classes, positive=positive),
     }

@@ -304,6 +304,8 @@ def test_reference_rows(cancer):
     assert roc[0] != roc[1]  # other rows for every seed
     assert calls == sorted(calls)
     assert calls[-1][0] == calls[-1][1]
+    every = reference_scores(train, np.repeat([0, 1], 200), test, 2, seeds=2, classifiers=QUICK[:1])
+    assert list(every) == ["all real rows", "majority class"]  # a subset of all of them says nothing more
 
 
 def test_results_go_to_json_and_back(cancer):
