@@ -1,12 +1,26 @@
 """Tests keep to themselves: no test reads or writes the user's own registry or caches."""
 
+import os
+
 import jax
 import pytest
 
 
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory):
-    return tmp_path_factory.mktemp("cache")
+    """Of numbers that are slow to find: one for all processes of a run."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "cache"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compiled_once(cache):
+    """What one process of a run has compiled, the others need not."""
+    jax.config.update("jax_compilation_cache_dir", str(cache / "compiled"))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
 @pytest.fixture(autouse=True)

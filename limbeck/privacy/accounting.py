@@ -21,7 +21,8 @@ RELATIONS = {
     "replace-one": NeighboringRelation.REPLACE_ONE,
 }
 Accountant = Literal["PLD", "RDP"]
-GRID = 1e-4  # PLD's discretisation of the privacy loss; rounding is pessimistic
+FINEST, COARSEST = 1e-4, 1e-3  # PLD's discretisation of the privacy loss; rounding is pessimistic
+ROUNDING = 1e-5  # of epsilon, that it may add
 CURVE_DELTAS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 
 
@@ -29,9 +30,17 @@ def accountant_version() -> str:
     return f"dp-accounting {version('dp-accounting')}"
 
 
+def grid_of(event: dp_event.DpEvent) -> float:
+    """How finely privacy loss is cut. Each answer's rounding adds about the grid's square to epsilon (measured), and
+    the work is as the grid's inverse: few answers are priced on a coarser one.
+    """
+    answers = sum(count for _, count in leaves(event))
+    return min(max(math.sqrt(ROUNDING / max(1, answers)), FINEST), COARSEST)
+
+
 @functools.lru_cache(maxsize=16)
 def _composed(event: dp_event.DpEvent, relation: Relation) -> PLDAccountant:
-    accountant = PLDAccountant(RELATIONS[relation], GRID)
+    accountant = PLDAccountant(RELATIONS[relation], grid_of(event))
     accountant.compose(event)
     return accountant
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from limbeck.data import Schema
-from limbeck.privacy.accounting import GRID, Relation, accountant_version
+from limbeck.privacy.accounting import Relation, accountant_version, grid_of
 from limbeck.privacy.events import event_tree
 from limbeck.privacy.guarantee import UNSAFE, Guarantee, Status
 from limbeck.privacy.plan import Measurement, Plan
@@ -156,7 +156,7 @@ def is_signal(files: Container[str]) -> bool:
 
 def accountant_facts(plan: Plan) -> dict[str, Any]:
     """Who computed epsilon, and how finely."""
-    settings = {"grid": GRID} if plan.accountant == "PLD" else {"orders": f"{ORDERS[0]} to {ORDERS[-1]}"}
+    settings = {"grid": grid_of(plan.event)} if plan.accountant == "PLD" else {"orders": f"{ORDERS[0]} to {ORDERS[-1]}"}
     return {"name": plan.accountant, "version": accountant_version(), **settings}
 
 

@@ -3,9 +3,11 @@
 import math
 
 import pytest
+from dp_accounting.pld import PLDAccountant
 from scipy.stats import binom
 
 from limbeck.errors import RequestError
+from limbeck.privacy.accounting import FINEST, RELATIONS, ROUNDING, grid_of
 from limbeck.privacy.events import event_tree
 from limbeck.privacy.plan import FullBatch, Measurement, Plan, Poisson
 
@@ -21,10 +23,11 @@ def full_plan(n, steps, delta=1e-5):
 
 
 @pytest.mark.parametrize("wrong", ["0.001", "1000", "nonsense", "null"])
-def test_a_wrong_number_in_the_cache_changes_nothing(wrong, cache):
+def test_a_wrong_number_in_the_cache_changes_nothing(wrong, tmp_path, monkeypatch):
+    monkeypatch.setenv("LIMBECK_CACHE", str(tmp_path))
     right = full_plan(123, 3).calibrated(2.0)
-    for file in (cache / "numbers").iterdir():
-        file.write_text(wrong)
+    (file,) = (tmp_path / "numbers").iterdir()
+    file.write_text(wrong)
     assert full_plan(123, 3).calibrated(2.0) == right
 
 
@@ -66,3 +69,15 @@ def test_an_epsilon_that_no_noise_reaches_is_refused():
     m = Measurement(name="m", sampling=FullBatch(n=500), steps=200, clip=1, sigma=1)
     with pytest.raises(RequestError, match="choose a larger one"):
         Plan(measurements=(m,), delta=1e-4).calibrated(1e-4)
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [full_plan(500, 1).scaled(20), full_plan(500, 40).scaled(20), poisson_plan(500, 50, 1), poisson_plan(500, 50, 30)],
+)
+def test_a_coarser_grid_for_few_answers_changes_no_price(plan):
+    """It adds what rounding may, and takes nothing off."""
+    assert grid_of(plan.event) > FINEST
+    finest = PLDAccountant(RELATIONS[plan.relation], FINEST)
+    finest.compose(plan.event)
+    assert -1e-6 < plan.epsilon - finest.get_epsilon(plan.delta) < 2 * ROUNDING
