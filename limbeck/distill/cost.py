@@ -14,12 +14,13 @@ from limbeck.distill.decant import TEACHER, Decant
 from limbeck.distill.dm import DM
 from limbeck.distill.dpkip import DPKIP
 from limbeck.distill.inducing import MEASUREMENT, class_sizes, features_for, random_support
+from limbeck.distill.marginal_rows import MARGINALS
 from limbeck.distill.matching import default_steps as matching_steps
 from limbeck.distill.matching import made_up_support, mismatch
 from limbeck.distill.pouring import TERMS, Pouring, default_steps
 from limbeck.distill.private_dm import SUMS, PrivateDM
 from limbeck.distill.relaxed import Relaxed, Through
-from limbeck.distill.table_decant import MARGINALS, TableDecant
+from limbeck.distill.table_decant import TableDecant
 from limbeck.distill.table_fit import ROWS
 from limbeck.errors import RequestError
 from limbeck.features import Embeddings, FeatureMap, Kernel, Pixels, features_of

@@ -8,7 +8,7 @@ import numpy as np
 from limbeck.data import TableSchema
 from limbeck.distill.decant import Decant
 from limbeck.distill.inducing import PerClass, Progress, sampling_of
-from limbeck.distill.marginal_rows import marginals_for, spread_for, warp_by
+from limbeck.distill.marginal_rows import MARGINALS, SPREAD, count_noise, marginals_for, spread_for, warp_by
 from limbeck.distill.measuring import Answers, Measuring
 from limbeck.distill.table_fit import fit_table, table_recipe
 from limbeck.errors import RequestError
@@ -20,7 +20,6 @@ from limbeck.privacy.accounting import Relation
 from limbeck.privacy.plan import Measurement, Noise, Plan, check_privacy
 from limbeck.release import Release, Signal
 
-MARGINALS, SPREAD = "class marginals", "spread of numbers"
 FEWEST, MOST = 2, 32  # bins of a number
 FINEST = 64  # and of the first look at it
 LOOK = 0.1  # of the budget, to that look
@@ -166,7 +165,7 @@ class TableDecant(Measuring):
         spread, warp, sums = self.spread(plan), Warp.plain(), []
         if spread is not None:
             sums = [np.asarray(session.ask(SPREAD, lambda: ClassSums(spread, self.schema.shape)))]
-            warp = warp_by(spread, sums[0], plan.n)
+            warp = warp_by(spread, sums[0], plan.n, count_noise(plan, SPREAD, spread))
         cells = Warped(self.marginals(plan), warp)
         sums.append(np.asarray(session.ask(MARGINALS, lambda: ClassSums(cells, self.schema.shape))))
         features, through = Warped(self.resolved_features(), warp), None

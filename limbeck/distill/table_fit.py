@@ -11,7 +11,15 @@ from limbeck.data import TableSchema
 from limbeck.data.encoding import centred_onehot
 from limbeck.distill.class_shares import apportioned
 from limbeck.distill.inducing import PerClass, Progress, class_sizes, plain_sizes, public_seed
-from limbeck.distill.marginal_rows import ClassMarginals, marginals_for, uniform_marginals, warp_by
+from limbeck.distill.marginal_rows import (
+    MARGINALS,
+    SPREAD,
+    ClassMarginals,
+    count_noise,
+    marginals_for,
+    uniform_marginals,
+    warp_by,
+)
 from limbeck.distill.pouring import (
     RATE,
     TERMS,
@@ -110,7 +118,7 @@ def class_marginals(signal: Signal) -> ClassMarginals:
     first = _cells(signal, "spread").dim if "spread" in signal.recipe else 0
     if first + cells.dim != len(signal.S):
         raise RequestError("the signal's marginals are not its recipe's. Try `limbeck verify`.")
-    return ClassMarginals.of(cells, signal.S[first:], signal.plan.n)
+    return ClassMarginals.of(cells, signal.S[first:], signal.plan.n, count_noise(signal.plan, MARGINALS, cells))
 
 
 def warp_of(signal: Signal) -> Warp:
@@ -120,7 +128,7 @@ def warp_of(signal: Signal) -> Warp:
     spread = _cells(signal, "spread")
     if spread.dim > len(signal.S):
         raise RequestError("the signal's marginals are not its recipe's. Try `limbeck verify`.")
-    return warp_by(spread, signal.S[: spread.dim], signal.plan.n)
+    return warp_by(spread, signal.S[: spread.dim], signal.plan.n, count_noise(signal.plan, SPREAD, spread))
 
 
 def _cells(signal: Signal, name: str) -> Marginals:
