@@ -8,17 +8,24 @@ import pytest
 
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory):
-    """Of numbers that are slow to find: one for all processes of a run."""
-    own = tmp_path_factory.getbasetemp()
-    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "cache"
-    folder.mkdir(exist_ok=True)
-    return folder
+    return tmp_path_factory.mktemp("cache")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _compiled_once(cache):
+def _own_places(tmp_path_factory, cache):
+    """For what fixtures of a module do, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LIMBECK_HOME", str(tmp_path_factory.mktemp("home")))
+        patch.setenv("LIMBECK_CACHE", str(cache))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compiled_once(tmp_path_factory):
     """What one process of a run has compiled, the others need not."""
-    jax.config.update("jax_compilation_cache_dir", str(cache / "compiled"))
+    own = tmp_path_factory.getbasetemp()
+    of_run = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    jax.config.update("jax_compilation_cache_dir", str(of_run / "compiled"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 

@@ -37,8 +37,9 @@ class TableDecant(Measuring):
     categories, levels, and the stretched range of a number cut evenly). And a linear teacher on features of the
     rows, as `Decant` has it. All are one `Signal`; a table without numbers has no first look.
 
-    (b) **Fit** (`fit_table`). Rows are drawn from the marginals of the classes, half of them from mixtures of two, and
-    labelled by the teacher. `per_class` pours few rows instead.
+    (b) **Fit** (`fit_table`). Counts of columns that are cut alike lend to each other, as far as noise explains how
+    they differ. Rows are drawn from the marginals of the classes, half of them from mixtures of two, and labelled by
+    the teacher. `per_class` pours few rows instead.
 
     A row counts once in every column, so its counts have norm one after division by the root of their number, and the
     noise of a count is sigma times that root. Numbers have as many bins, by formula, as leave three times that noise to

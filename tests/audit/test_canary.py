@@ -56,8 +56,9 @@ def test_the_real_mechanism_keeps_its_claim_and_uses_it_up(epsilon):
     assert not found.flagged
     assert found.epsilon < epsilon
     assert reach == pytest.approx(1.0, abs=1e-3)
-    # The paired shift is known almost exactly: the canary adds what the plan allows, less the rounding's slack.
-    assert 0.99 < np.mean(present.shift - absent.shift) / claimed_shift(planned) <= 1.0 + 1e-3
+    # The paired shift is known almost exactly: the canary adds what the plan allows, less the rounding's slack, and
+    # what the others add in the second step depends a little on what the first one showed.
+    assert 0.99 < np.mean(present.shift - absent.shift) / claimed_shift(planned) <= 1.0 + 5e-3
     assert np.std(absent.shift) == pytest.approx(1.0, abs=5 / math.sqrt(2 * 100))
 
 

@@ -45,11 +45,11 @@ def expected_features(X, y, features):
 BATCHES = {"all": np.arange(N), "a run": np.arange(130, 270), "some, and padding": np.array([299, 0, 7, -1, 11, -1])}
 
 
-@pytest.mark.parametrize(("cache", "precision"), CHOICES)
+@pytest.mark.parametrize(("place", "precision"), CHOICES)
 @pytest.mark.parametrize("features", [Wide(3), FCNTK()], ids=["map", "kernel"])
-def test_batches_are_the_same_wherever_features_are(features, cache, precision):
+def test_batches_are_the_same_wherever_features_are(features, place, precision):
     X, y = data()
-    made = Records(SCHEMA, X, y, cache=cache, precision=precision)
+    made = Records(SCHEMA, X, y, cache=place, precision=precision)
     made.prepare(features)
     expected, c = expected_features(X, y, features)
     for units in BATCHES.values():
@@ -62,13 +62,13 @@ def test_batches_are_the_same_wherever_features_are(features, cache, precision):
         assert not inputs[np.isnan(targets[..., 0])].any()
 
 
-@pytest.mark.parametrize(("cache", "precision"), CHOICES)
-def test_batches_of_persons_are_the_same_wherever_features_are(cache, precision):
+@pytest.mark.parametrize(("place", "precision"), CHOICES)
+def test_batches_of_persons_are_the_same_wherever_features_are(place, precision):
     X, y = data(60)
     X = np.round(X * 64) / 64  # which both precisions hold exactly
     people = np.arange(60) // 3
     batches = []
-    for choice in ({}, {"cache": cache, "precision": precision}):
+    for choice in ({}, {"cache": place, "precision": precision}):
         made = Records(PEOPLE, X, y, people, **choice)
         made.prepare(Wide(1))
         batches.append(made.batch(np.array([3, 19, -1, 0])))
