@@ -7,7 +7,7 @@ import pytest
 from hypothesis import settings
 
 # The first example of a test may compile, and the machine may be busy: how long one takes says nothing.
-settings.register_profile("limbeck", deadline=None, max_examples=50)
+settings.register_profile("limbeck", deadline=None)
 settings.load_profile("limbeck")
 
 
