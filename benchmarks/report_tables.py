@@ -164,7 +164,8 @@ def streamed(rows: dict) -> str:
     if not found:
         return ""
     text = "\n## Tables larger than memory\n\n    python benchmarks/tables.py --stream\n\n"
-    text += "Generated tables of 50 columns, from the CSV file to 10,000 rows, each in a process of its own.\n\n"
+    text += "Generated tables of 50 columns, from the CSV file to 10,000 rows, each in a process of its own, with what\n"
+    text += 'is read kept in a file without a name (`Records(cache="disk")`).\n\n'
     text += "| rows | file | seconds | peak memory |\n| --- | --- | --- | --- |\n"
     for row in found.values():
         text += f"| {row['rows']:,} | {row['file_GB']:.2f} GB | {row['seconds']:.0f} | {row['peak_GB']:.2f} GB |\n"

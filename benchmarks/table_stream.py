@@ -48,7 +48,7 @@ def distil(path: Path) -> dict:
     begun = time.perf_counter()
     table = read_table(path, declared)
     model = TableDecant(declared, epsilon=EPSILON, delta=DELTA)
-    model.fit(Records(declared, table.x, table.y, table.units))
+    model.fit(Records(declared, table.x, table.y, table.units, cache="disk"))
     assert len(model.release_)
     return {"seconds": time.perf_counter() - begun, "peak_GB": peak_memory(), "guarantee": str(model.guarantee_)}
 

@@ -1,14 +1,13 @@
 """Networks trained on a private release, under the honest protocol: PrivateDM, and what it is held against.
 
     python benchmarks/transfer.py --data-dir DATA [--dataset fashion_mnist] [--epsilon 1] [--per-class 10]
-        [--serves networks both] [--networks convnet mlp lenet resnet] [--seeds 1] [--repeats 1]
+        [--serves networks both] [--networks convnet mlp lenet resnet] [--seeds 1] [--runs 0 1 2] [--labels soft hard]
         [--share 0.5] [--held-out 0] [--dm] [--quick]
 
-Each repeat measures one signal, which serves every size and purpose, and fits a set to it. Networks are trained by the
-fixed recipe of `limbeck evaluate` and scored on the test split, as are those trained on as many random real images. All
-networks learn from soft labels in the first repeat, the first of them from hard labels too and in every repeat.
-A row that is in `benchmarks/results/transfer.json` is not run again. The first repeat's images are drawn in
-`docs/images/`.
+Each run measures one signal, which serves every size and purpose, and fits a set to it. Networks are trained by the
+fixed recipe of `limbeck evaluate` and scored on the test split, as are, in run 0, those trained on as many random real
+images. All networks learn from soft labels, the first of them from hard labels too. A row that is in
+`benchmarks/results/transfer.json` is not run again. A set's images are drawn in `docs/images/` where they are not yet.
 """
 
 import argparse
@@ -19,11 +18,12 @@ import time
 from pathlib import Path
 
 from machine import facts, peak_memory
-from utility import DELTA, draw
+from utility import DELTA, PICTURES, draw
 
 from limbeck.data import entry, load
 from limbeck.distill import DM, PrivateDM, fit_matched
 from limbeck.evaluate import evaluate_support, random_subset_scores
+from limbeck.evaluate.training import Labels
 from limbeck.features import Whitened, from_config, named
 from limbeck.measure import Records
 from limbeck.release import Release, verify
@@ -32,7 +32,7 @@ RESULTS = Path(__file__).parent / "results" / "transfer.json"
 
 
 class Dataset:
-    """Records and test images; one signal of each repeat and epsilon."""
+    """Records and test images; one signal of each run and epsilon."""
 
     def __init__(self, name: str, data_dir: Path | None, held_out: int = 0):
         self.schema = entry(name).schema
@@ -44,23 +44,24 @@ class Dataset:
         self.test = self.schema.encode(*((X[kept:], y[kept:]) if held_out else (test.x.reveal(), test.y.reveal())))
         self._measured: tuple[tuple, PrivateDM, float] | None = None
 
-    def measured(self, epsilon: float, repeat: int, **settings) -> tuple[PrivateDM, float]:
-        """The model of this repeat with its signal, and the seconds that it took."""
-        key = (epsilon, repeat, *settings.items())
+    def measured(self, epsilon: float, run: int, **settings) -> tuple[PrivateDM, float]:
+        """The model of this run with its signal, and the seconds that it took."""
+        key = (epsilon, run, *settings.items())
         if self._measured is None or self._measured[0] != key:
-            model = PrivateDM(self.schema, epsilon=epsilon, delta=DELTA, network_seed=repeat, **settings)
+            model = PrivateDM(self.schema, epsilon=epsilon, delta=DELTA, network_seed=run, **settings)
             begun = time.perf_counter()
             model.measure(self.records)
             self._measured = (key, model, time.perf_counter() - begun)
         return self._measured[1], self._measured[2]
 
-    def scored(self, release: Release, networks: tuple[str, ...], seeds: int) -> dict:
+    def scored(self, release: Release, networks: tuple[str, ...], seeds: int, kinds: list[Labels]) -> dict:
         with tempfile.TemporaryDirectory() as folder:
             problems = verify(release.save(Path(folder) / "release"))
         assert not problems, problems
         features = from_config(release.recipe["features"], self.schema.shape)
         row = {}
-        for labels, trained in (("soft", networks), ("hard", networks[:1])):
+        for labels in kinds:
+            trained = networks if labels == "soft" else networks[:1]
             scores = evaluate_support(
                 release.encoded, release.soft, features, release.recipe["ridge"], *self.test, networks=trained,
                 seeds=seeds, labels=labels,
@@ -95,7 +96,8 @@ def main() -> None:
     parser.add_argument("--serves", nargs="+", default=["networks", "both"], choices=["networks", "both"])
     parser.add_argument("--networks", nargs="+", default=["convnet", "mlp", "lenet", "resnet"])
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--runs", nargs="+", type=int, default=[0])
+    parser.add_argument("--labels", nargs="+", default=["soft", "hard"], choices=["soft", "hard"])
     parser.add_argument("--share", nargs="+", type=float, default=[0.5], help="of the budget, to the teacher")
     parser.add_argument("--held-out", type=int, default=0, help="score on the last so many training records: to choose")
     parser.add_argument("--dm", action="store_true", help="DM too, which has no privacy")
@@ -108,32 +110,35 @@ def main() -> None:
     datasets: dict[str, Dataset] = {}
 
     def add(key: str, row: dict) -> None:
+        if RESULTS.exists() and not o.quick:  # what another process has added meanwhile stays
+            rows.update(json.loads(RESULTS.read_text()))
         rows[key] = row | {"machine": facts(), "peak_GB": peak_memory()}
         print(key, {name: row.get(name) for name in ("krr", "hard", "soft", "fit_s", "measure_s")}, flush=True)
         if not o.quick:
             RESULTS.write_text(json.dumps(rows, indent=1) + "\n")
 
-    for repeat, name in itertools.product(range(o.repeats), o.dataset):
+    for run, name in itertools.product(o.runs, o.dataset):
         if name not in datasets:
             datasets[name] = Dataset(name, o.data_dir, o.held_out)
         dataset, shown = datasets[name], f"{name} split" if o.held_out else name
         for per_class in o.per_class:
-            if (key := f"{shown}, {per_class}/class, real subset, run {repeat}") not in rows and not repeat:
+            if (key := f"{shown}, {per_class}/class, real subset, run {run}") not in rows and not run:
                 add(key, dataset.real(per_class, networks, o.seeds))
             if o.dm and (key := f"{shown}, {per_class}/class, DM, no privacy") not in rows:
                 add(key, dataset.unprotected(per_class, networks[:1], o.seeds))
         for epsilon, share, per_class, serves in itertools.product(o.epsilon, o.share, o.per_class, o.serves):
             other = "" if share == 0.5 and not o.held_out else f", share {share:g}"
-            if (key := f"{shown}, {per_class}/class, epsilon {epsilon:g}{other}, for {serves}, run {repeat}") in rows:
+            if (key := f"{shown}, {per_class}/class, epsilon {epsilon:g}{other}, for {serves}, run {run}") in rows:
                 continue
-            model, seconds = dataset.measured(epsilon, repeat, share=share, **measuring)
+            model, seconds = dataset.measured(epsilon, run, share=share, **measuring)
             begun = time.perf_counter()
             release = fit_matched(model.signal_, per_class, serves=serves, **fitting)
             times = {"measure_s": seconds, "fit_s": time.perf_counter() - begun}
-            if not (repeat or other or o.quick):
-                draw(release, f"{name}-{per_class}-eps{epsilon:g}-{serves}")
+            picture = f"{name}-{per_class}-eps{epsilon:g}-{serves}"
+            if not (other or o.quick or (PICTURES / f"{picture}.png").exists()):
+                draw(release, picture)
             row = {"recipe": release.recipe, "guarantee": str(release.guarantee)}
-            add(key, dataset.scored(release, networks if not repeat else networks[:1], o.seeds) | times | row)
+            add(key, dataset.scored(release, networks, o.seeds, o.labels) | times | row)
 
 
 if __name__ == "__main__":
