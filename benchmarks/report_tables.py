@@ -164,7 +164,7 @@ def streamed(rows: dict) -> str:
     if not found:
         return ""
     text = "\n## Tables larger than memory\n\n    python benchmarks/tables.py --stream\n\n"
-    text += "Generated tables of 50 columns, from the CSV file to 10,000 rows, each in a process of its own, with what\n"
+    text += "Made-up tables of 50 columns, from the CSV file to 10,000 rows, each in a process of its own, and what\n"
     text += 'is read kept in a file without a name (`Records(cache="disk")`).\n\n'
     text += "| rows | file | seconds | peak memory |\n| --- | --- | --- | --- |\n"
     for row in found.values():
