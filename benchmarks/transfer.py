@@ -5,8 +5,8 @@
         [--share 0.5] [--held-out 0] [--dm] [--quick]
 
 Each run measures one signal, which serves every size and purpose, and fits a set to it. Networks are trained by the
-fixed recipe of `limbeck evaluate` and scored on the test split, as are, in run 0, those trained on as many random real
-images. All networks learn from soft labels, the first of them from hard labels too. A row that is in
+fixed recipe of `limbeck evaluate` and scored on the test split, as are those trained on as many random real images. All
+networks learn from soft labels, the first of them from hard labels too. A row that is in
 `benchmarks/results/transfer.json` is not run again. A set's images are drawn in `docs/images/` where they are not yet.
 """
 
@@ -122,7 +122,7 @@ def main() -> None:
             datasets[name] = Dataset(name, o.data_dir, o.held_out)
         dataset, shown = datasets[name], f"{name} split" if o.held_out else name
         for per_class in o.per_class:
-            if (key := f"{shown}, {per_class}/class, real subset, run {run}") not in rows and not run:
+            if (key := f"{shown}, {per_class}/class, real subset, run 0") not in rows:
                 add(key, dataset.real(per_class, networks, o.seeds))
             if o.dm and (key := f"{shown}, {per_class}/class, DM, no privacy") not in rows:
                 add(key, dataset.unprotected(per_class, networks[:1], o.seeds))
