@@ -2,7 +2,8 @@
 
     python benchmarks/tables.py --data-dir DATA --rival-python RIVAL/bin/python
         [--tables adult cervical epileptic isolet intrusion ...]
-        [--sets ours dpkip dpkip_own mst aim real subset majority] [--epsilon 1 10] [--protocols fixed paper] [--splits 20] [--repeats 1] [--timeout 900] [--quick]
+        [--sets ours dpkip dpkip_own mst aim real subset majority] [--epsilon 1 10]
+        [--protocols fixed paper] [--splits 20] [--repeats 1] [--timeout 900] [--quick]
     python benchmarks/tables.py --stream [--quick]
 
 One default recipe for all tables. Splits are those of `table_splits.py`, the same for every set, and so is the rule for
