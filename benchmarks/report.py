@@ -302,11 +302,11 @@ def transfer(rows: dict) -> str:
                 f"{100 * score:.1f}" for score in (row["soft"]["convnet"][0], row["hard"]["convnet"][0], row["krr"])
             )
             shares += f"| {m[1]}, {m[2]} a class, epsilon {m[3]} | {share:g} | {' | '.join(cells)} |\n"
-    several = {key: row for key, row in rows.items() if len(row["soft" if "soft" in row else "hard"]) > 1}
-    names = list(dict.fromkeys(name for row in several.values() for name in row["soft" if "soft" in row else "hard"]))
+    scored = {key: row["soft" if "soft" in row else "hard"] for key, row in rows.items()}
+    several = {key: scores for key, scores in scored.items() if len(scores) > 1}
+    names = list(dict.fromkeys(name for scores in several.values() for name in scores))
     text += RIVALS + CROSS.format(names=" | ".join(names), rules=" | ".join(["---"] * len(names)))
-    for key, row in several.items():
-        scores = row["soft" if "soft" in row else "hard"]
+    for key, scores in several.items():
         cells = (f"{100 * statistics.mean(scores[name]):.1f}" if name in scores else "-" for name in names)
         text += f"| {key} | {' | '.join(cells)} |\n"
     text += shares if studied else ""
