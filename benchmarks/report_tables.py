@@ -43,8 +43,8 @@ Written by `python benchmarks/report_tables.py` from `benchmarks/results/tables.
 
     python benchmarks/tables.py --data-dir DATA --rival-python RIVAL/bin/python
 
-(`benchmarks/marginal_rival.py` says how RIVAL is made.) delta 1e-5; {cpu}, {cores} cores,
-{dates}. What is not in a table has not been run: of tables, {absent}.
+(`benchmarks/marginal_rival.py` says how RIVAL is made.) delta 1e-5; {cpu},
+{cores} cores, {dates}. What is not in a table has not been run: of tables, {absent}.
 
 Every set is scored by the twelve classifiers of `limbeck evaluate`, one seed each, on the same real test rows, and the
 mean over classifiers is given. Sets of more rows than 10,000, or 1.2 million encoded cells, or than the training rows
@@ -178,7 +178,7 @@ def main() -> None:
     dates = sorted({row["machine"]["date"] for row in rows.values()})
     there = {key.split(", ")[0] for key in rows}
     about = {
-        "cpu": machine["cpu"],
+        "cpu": " and ".join(sorted({row["machine"]["cpu"] for row in rows.values()})),
         "cores": machine["cores"],
         "dates": " to ".join(dict.fromkeys((dates[0], dates[-1]))),
     }
