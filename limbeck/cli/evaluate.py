@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast, get_args
 
 import numpy as np
 import typer
@@ -17,6 +17,7 @@ from limbeck.errors import RequestError
 from limbeck.files import private_folder, write_private
 
 NETWORKS = "convnet,mlp,lenet,resnet"
+VARIED: Literal["varied"] = "varied"
 
 
 @app.command()
@@ -36,8 +37,13 @@ def evaluate(
     ] = NETWORKS,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="Times each network or classifier is trained.")] = 3,
     train_on: Annotated[
-        str, typer.Option("--train-on", help="What the release's labels tell networks: soft, or hard: classes alone.")
-    ] = "soft",
+        str,
+        typer.Option(
+            "--train-on",
+            help="What networks are shown: varied, which is many variations of the images, labelled by the set's own "
+            "regression; or the images alone, with soft labels or hard ones, which is sooner done.",
+        ),
+    ] = VARIED,
     full: Annotated[
         bool,
         typer.Option("--full", help="Train networks on all reference records too: slow, kept for later calls."),
@@ -71,7 +77,7 @@ def evaluate(
     loaded = load(release)
     if isinstance(loaded.schema, TableSchema):
         of_images_only = {
-            "--networks": networks != NETWORKS, "--train-on": train_on != "soft", "--full": full,
+            "--networks": networks != NETWORKS, "--train-on": train_on != VARIED, "--full": full,
             "--labels": labels is not None, "--resize": resize,
         }  # fmt: skip
         _refuse(of_images_only, "images, and this release is a table, which twelve classifiers are trained on")
@@ -110,12 +116,12 @@ def _image_rows(
 ) -> dict[str, Any]:
     """Scores of the release, and of real records where there are some, by name."""
     from limbeck.evaluate import evaluate_support, full_set_scores, random_subset_scores
-    from limbeck.evaluate.training import Labels
+    from limbeck.evaluate.variation import TrainOn
     from limbeck.features import from_config
 
     names = chosen_networks(networks)
-    if train_on not in ("hard", "soft"):
-        raise RequestError(f"--train-on is {train_on!r}; hard or soft is expected.")
+    if train_on not in get_args(TrainOn):
+        raise RequestError(f"--train-on is {train_on!r}; varied, soft or hard is expected.")
     if full and reference is None:
         raise RequestError("--full trains on the real training records, and none are given: add --reference DATA.")
     if full and not names:
@@ -128,7 +134,7 @@ def _image_rows(
     with progress("evaluating the release") as report:
         rows["release"] = evaluate_support(
             loaded.encoded, loaded.soft, features, ridge, x_test, c_test, networks=names, seeds=seeds,
-            labels=cast(Labels, train_on), progress=report,
+            train_on=cast(TrainOn, train_on), progress=report,
         )  # fmt: skip
     if reference is not None:
         x, c = _encoded(source.records(reference, schema, split="train", **where), schema)
@@ -136,7 +142,7 @@ def _image_rows(
         with progress("random real subset") as report:
             rows["random real subset"] = random_subset_scores(
                 x, c, per_class, classes, features, ridge, x_test, c_test, networks=names, seeds=seeds,
-                progress=report,
+                train_on=VARIED if train_on == VARIED else "hard", progress=report,
             )  # fmt: skip
         with progress("full training set") as report:
             scores = full_set_scores(x, c, classes, features, ridge, x_test, c_test, progress=report)

@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float
 
 from limbeck.data import ImageSchema
 from limbeck.distill.inducing import Progress, batch_size, check_per_class, features_for, public_seed
-from limbeck.distill.matching import made_up_support, mismatch
+from limbeck.distill.matching import made_up_support, mismatch, natural
 from limbeck.errors import RequestError
 from limbeck.features import Embedding, Embeddings, FeatureMap, Kernel, Pixels
 from limbeck.features.embedding import CONSTANT
@@ -185,5 +185,5 @@ def _step(
     """One step of Adam on the images of the classes that were found, within the range [-1, 1]."""
     slope = jax.grad(lambda x: mismatch(embedding, M, x))(x_s)
     moving = jnp.repeat(found, len(x_s) // len(M))[:, None, None, None]
-    direction, moments = _ADAM.update(jnp.where(moving, slope, 0.0), moments)
-    return jnp.clip(x_s - rate * direction, -1, 1), moments
+    direction, moments = _ADAM.update(natural(jnp.where(moving, slope, 0.0)), moments)
+    return jnp.clip(x_s - rate * natural(direction), -1, 1), moments

@@ -15,9 +15,9 @@ from jaxtyping import Array, Float
 
 from limbeck.data import ImageSchema, of_images
 from limbeck.distill.inducing import Progress, check_per_class, public_seed
-from limbeck.distill.pouring import LABELS, Pouring, as_large_as_onehot, features_of_signal, roughness
+from limbeck.distill.pouring import LABELS, Pouring, features_of_signal, roughness
 from limbeck.errors import RequestError
-from limbeck.evaluate.accuracy import part_of
+from limbeck.evaluate.accuracy import as_large_as_onehot, part_of
 from limbeck.features import Embedding, Embeddings, FeatureMap, dead_leaves
 from limbeck.features.embedding import CONSTANT
 from limbeck.measure import ClassSums
@@ -25,7 +25,8 @@ from limbeck.release import Release, Signal
 
 Serves = Literal["networks", "both"]
 
-RATE, REFINING_RATE = 0.05, 0.03  # of matching the means, and of the teacher with them
+RATE, REFINING_RATE = 0.035, 0.02  # of matching the means, and of the teacher with them
+COLOUR = 0.3  # how strong colours are beside grey: those of a picture vary mostly together
 RAREST = 0.1  # of an even share: a class that is rarer, as far as the noisy counts tell, is not scaled up further
 
 
@@ -73,8 +74,8 @@ def matched(
 
         L_k = sum_c | mean_{i in c} e_k(x_i) - M_kc |^2 + smoothness
 
-    by Adam with a cosine schedule, one random embedding k a step; all are taken before one comes again. The images of
-    class c are rows c m/C to (c + 1) m/C of x_s.
+    by Adam with a cosine schedule in the coordinates of `natural` images, one random embedding k a step; all are taken
+    before one comes again. The images of class c are rows c m/C to (c + 1) m/C of x_s.
     """
     moments, weight = _ADAM.init(x_s), jnp.float32(smoothness)
     for t, k in enumerate(_order(len(embeddings), steps, seed)):
@@ -108,8 +109,23 @@ def _step(
     def loss(x: Array) -> Array:
         return mismatch(embedding, M, x) + smoothness * roughness(x)
 
-    direction, moments = _ADAM.update(jax.grad(loss)(x_s), moments)
-    return jnp.clip(x_s - rate * direction, -1, 1), moments
+    direction, moments = _ADAM.update(natural(jax.grad(loss)(x_s)), moments)
+    return jnp.clip(x_s - rate * natural(direction), -1, 1), moments
+
+
+def natural(x: Float[Array, "m H W ch"]) -> Float[Array, "m H W ch"]:
+    r"""T x, where T weighs frequencies f by 1 / f, as pictures of anything have them, and colours less than grey.
+
+    Images x = T z are fitted by Adam on z, whose gradient is T times that of x, so a step moves x by T times Adam's
+    direction. That is like an image too, where Adam's on x itself is noise of all frequencies and colours, which
+    neither the embeddings nor the teacher see, and networks do. White noise keeps its size.
+    """
+    H, W = x.shape[1:3]
+    f = np.maximum(np.hypot(*np.meshgrid(np.fft.fftfreq(H, 1 / H), np.fft.fftfreq(W, 1 / W), indexing="ij")), 1)
+    amplitude = (1 / f / np.sqrt(np.mean(1 / f**2)))[:, : W // 2 + 1, None]
+    grey = jnp.mean(x, axis=-1, keepdims=True)
+    spectrum = jnp.fft.rfft2(grey + COLOUR * (x - grey), axes=(1, 2)) * jnp.asarray(amplitude, jnp.float32)
+    return jnp.fft.irfft2(spectrum, s=(H, W), axes=(1, 2))
 
 
 def mismatch(embedding: Embedding, M: Float[Array, "C d"], x_s: Float[Array, "m H W ch"]) -> Float[Array, ""]:
@@ -165,8 +181,9 @@ def _refining_step(
         classified = jnp.mean(optax.softmax_cross_entropy(said, y_s + 1 / y_s.shape[1]))
         return mismatch(embedding, M, x) + classified + also * pouring.loss((x, U))
 
-    directions, moments = _ADAM.update(jax.grad(loss)(support), moments)
-    x, U = jax.tree.map(lambda v, d: v - rate * d, support, directions)
+    slope, slope_U = jax.grad(loss)(support)
+    (direction, direction_U), moments = _ADAM.update((natural(slope), slope_U), moments)
+    x, U = support[0] - rate * natural(direction), support[1] - rate * direction_U
     return (jnp.clip(x, -1, 1), U), moments
 
 
@@ -247,4 +264,4 @@ def matching_recipe(per_class: int, *, serves: Serves, **settings: Any) -> dict[
 
 def default_steps(m: int) -> tuple[int, int]:
     """Of matching and refining m images: a step costs as much as it has images, and more images need fewer."""
-    return int(np.clip(1e5 / m, 300, 1000)), int(np.clip(3e4 / m, 100, 300))
+    return int(np.clip(4e4 / m, 200, 400)), int(np.clip(2e4 / m, 100, 200))

@@ -12,6 +12,7 @@ from jaxtyping import Array, ArrayLike, Float
 from limbeck.data import ImageSchema, TableSchema
 from limbeck.distill.inducing import Progress, check_per_class, public_seed, random_support, ridge_weights
 from limbeck.errors import RequestError
+from limbeck.evaluate.accuracy import as_large_as_onehot
 from limbeck.features import FeatureMap, dead_leaves, features_of, from_config
 from limbeck.release import Release, Signal
 
@@ -153,13 +154,6 @@ def default_steps(m: int) -> int:
 def centred(W: Float[Array, "F C"]) -> Float[Array, "F C"]:
     """The same classifier, whose predictions sum to zero over the classes."""
     return W - jnp.mean(W, axis=1, keepdims=True)
-
-
-def as_large_as_onehot(Y: Float[Array, "m C"]) -> Float[Array, "m C"]:
-    """Predictions in the scale of centred one-hot labels, on average: regression on them predicts the same classes."""
-    Y = Y - jnp.mean(Y, axis=1, keepdims=True)
-    largest = jnp.mean(jnp.max(Y, axis=1))
-    return Y * (1 - 1 / Y.shape[1]) / jnp.where(largest > 0, largest, 1)
 
 
 def roughness(x: Float[Array, "m ..."]) -> Float[Array, ""]:

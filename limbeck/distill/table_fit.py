@@ -24,7 +24,6 @@ from limbeck.distill.pouring import (
     RATE,
     TERMS,
     Pouring,
-    as_large_as_onehot,
     centred,
     default_steps,
     features_of_signal,
@@ -32,6 +31,7 @@ from limbeck.distill.pouring import (
 )
 from limbeck.distill.relaxed import Relaxed, Through
 from limbeck.errors import RequestError
+from limbeck.evaluate.accuracy import as_large_as_onehot
 from limbeck.features import FeatureMap, Marginals, Warp, Warped, features_of, from_config
 from limbeck.release import Release, Signal
 

@@ -16,6 +16,7 @@ from limbeck.evaluate.scores import (
 from limbeck.evaluate.tables import TableScores, evaluate_table, reference_scores
 from limbeck.evaluate.training import network_accuracies, network_predict, train_network
 from limbeck.evaluate.trial import Rows
+from limbeck.evaluate.variation import variations, varied
 
 __all__ = [
     "CLASSIFIERS",
@@ -42,4 +43,6 @@ __all__ = [
     "random_subset_scores",
     "reference_scores",
     "train_network",
+    "variations",
+    "varied",
 ]

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Array, ArrayLike, Float, Int
 
 from limbeck.errors import RequestError
 
@@ -20,6 +21,14 @@ def probabilities(y: Float[np.ndarray, "n classes"]) -> Float[np.ndarray, "n cla
     p = np.clip(y + y.dtype.type(1 / classes), 0, None)
     total = p.sum(1, keepdims=True)
     return np.where(total > 0, p / np.where(total > 0, total, 1), y.dtype.type(1 / classes))
+
+
+def as_large_as_onehot(Y: ArrayLike) -> Float[Array, "m C"]:
+    """Predictions in the scale of centred one-hot labels, on average: regression on them predicts the same classes."""
+    Y = jnp.asarray(Y)
+    Y = Y - jnp.mean(Y, axis=1, keepdims=True)
+    largest = jnp.mean(jnp.max(Y, axis=1))
+    return Y * (1 - 1 / Y.shape[1]) / jnp.where(largest > 0, largest, 1)
 
 
 def accuracy(predicted: Int[np.ndarray, " n"], c: Int[np.ndarray, " n"], weight: Any = None) -> float:

@@ -12,7 +12,8 @@ from limbeck.data.encoding import centred_onehot
 from limbeck.errors import RequestError
 from limbeck.evaluate.accuracy import Progress, accuracy, part_of
 from limbeck.evaluate.krr import krr_fit, krr_full, krr_predict
-from limbeck.evaluate.training import Labels, network_accuracies, passes, training_steps
+from limbeck.evaluate.training import network_accuracies, passes, training_steps
+from limbeck.evaluate.variation import TrainOn, lessons, shown_for
 from limbeck.features import FeatureMap, Kernel
 
 FULL_STEPS = 2000  # at most, of networks on a whole training set
@@ -30,6 +31,7 @@ class Scores(BaseModel):
     - `features`, `ridge`: what the kernel ridge regression used.
     - `krr`: its accuracy.
     - `networks`: accuracies of networks, one a seed, by their names; empty if none was trained.
+    - `train_on`: what the networks were shown of the set.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -41,6 +43,7 @@ class Scores(BaseModel):
     ridge: float
     krr: float
     networks: dict[str, tuple[float, ...]] = {}
+    train_on: TrainOn = "hard"
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -65,7 +68,7 @@ def evaluate_support(
     *,
     networks: Sequence[str] = ("convnet",),
     seeds: int = 3,
-    labels: Labels = "hard",
+    train_on: TrainOn = "hard",
     steps: int | None = None,
     augment: bool = False,
     progress: Progress | None = None,
@@ -78,25 +81,29 @@ def evaluate_support(
     - `features`, `ridge`: of the regression that the set was distilled for.
     - `x_test`, `c_test`: encoded test images and class indices; null records (-1) do not count.
     - `networks`: names from `limbeck.networks.NETWORKS`; none are trained if it is empty.
-    - `seeds`, `labels`, `steps`, `augment`: of the networks, as in `train_network`.
+    - `train_on`: what networks are shown; the images with their class ("hard") or whole label ("soft"), or `varied`.
+    - `seeds`, `steps`, `augment`: of the networks, as in `train_network`.
     - `progress`: called with (done, total), about proportional to time.
     """
     x_test, c_test = x_test[c_test >= 0], c_test[c_test >= 0]
-    each = passes(len(x_s), len(x_test), seeds, steps)
+    number, pace = shown_for(train_on, len(x_s))
+    pace = pace if steps is None else pace._replace(steps=steps)
+    each = passes(number, len(x_test), seeds, pace.steps, pace.batch)
     total = len(x_test) + len(networks) * each
     alpha = krr_fit(features, x_s, y_s, ridge)
     f = krr_predict(features, x_s, alpha, x_test, progress=part_of(progress, 0, len(x_test), total))
     krr = accuracy(f.argmax(1), c_test)
+    shown, told, labels = lessons(train_on, x_s, y_s, features, ridge) if networks else (x_s, y_s, "hard")
     found = {
         name: network_accuracies(
             name,
-            x_s,
-            y_s,
+            shown,
+            told,
             x_test,
             c_test,
             seeds=seeds,
             labels=labels,
-            steps=steps,
+            **pace._asdict(),
             augment=augment,
             progress=part_of(progress, len(x_test) + i * each, each, total),
         )
@@ -110,6 +117,7 @@ def evaluate_support(
         ridge=ridge,
         krr=krr,
         networks=found,
+        train_on=train_on,
     )
 
 
@@ -137,6 +145,7 @@ def random_subset_scores(
     subset_seed: int = 0,
     networks: Sequence[str] = ("convnet",),
     seeds: int = 3,
+    train_on: TrainOn = "hard",
     steps: int | None = None,
     progress: Progress | None = None,
 ) -> Scores:
@@ -154,6 +163,7 @@ def random_subset_scores(
         c_test,
         networks=networks,
         seeds=seeds,
+        train_on=train_on,
         steps=steps,
         progress=progress,
     )

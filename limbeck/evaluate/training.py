@@ -7,7 +7,7 @@ on the test data.
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -32,6 +32,13 @@ AUGMENTATION = tuple(kind for kind in KINDS if kind not in ("flip", "cutout"))  
 STRENGTH = 0.5
 BLOCK = 10  # steps between two reports of progress
 TEST_CHUNK = 64  # activations of a larger chunk fall out of cache and are slower per image
+
+
+class Pace(NamedTuple):
+    """How long a network is trained, and on how many images at a time."""
+
+    steps: int
+    batch: int = BATCH
 
 
 def as_probabilities(y: Float[Array, "m classes"]) -> Float[Array, "m classes"]:

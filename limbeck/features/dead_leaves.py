@@ -41,12 +41,12 @@ def dead_leaves(n: int, shape: tuple[int, int, int], seed: int) -> Float[np.ndar
         colour = grey[on] * each(-1, 1)[..., None] + (1 - grey[on]) * rng.uniform(-1, 1, (len(on), 1, 1, C))
         shade = along * each(-0.6, 0.6) + across * each(-0.6, 0.6)
         images[on] = np.where(inside[..., None], colour + shade[..., None], images[on])
-    images = _blurred(images, np.where(rng.uniform(size=n) < 0.3, 0, rng.uniform(0.3, 1.2, n)))
+    images = blurred(images, np.where(rng.uniform(size=n) < 0.3, 0, rng.uniform(0.3, 1.2, n)))
     images += rng.uniform(0, 0.15, (n, 1, 1, 1)) * rng.standard_normal(images.shape)
     return np.clip(images, -1, 1).astype(np.float32)
 
 
-def _blurred(images: Float[np.ndarray, "n H W C"], radius: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n H W C"]:
+def blurred(images: Float[np.ndarray, "n H W C"], radius: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n H W C"]:
     """Each image convolved with a Gaussian of `radius` pixels, around the edges."""
     H, W = images.shape[1:3]
     f2 = np.fft.fftfreq(H)[:, None] ** 2 + np.fft.rfftfreq(W) ** 2

@@ -58,6 +58,12 @@ or from the command line:
 limbeck predict {name} FILE_OR_FOLDER --out predictions.csv
 ```
 
+Networks of your own learn more from many variations of the set, labelled by that regression, than from {m} images:
+
+```python
+images, probabilities = limbeck.load("{name}").varied()
+```
+
 `data.npz` holds `x` ({m} images in the declared units, {held}), `y` (their labels) and `y_soft`
 (the centred targets that the kernel ridge regression is trained on). `images/` shows them; `images/index.csv` gives
 each picture's range.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from limbeck.data import ImageSchema, Schema, TableSchema, encoding
+from limbeck.data import ImageSchema, Schema, TableSchema, encoding, of_images
 from limbeck.errors import RequestError
 from limbeck.privacy.guarantee import Guarantee
 from limbeck.privacy.plan import Plan
@@ -100,6 +100,25 @@ class Release:
         return KRRClassifier.from_support(
             self.encoded, self.soft, features=features, schema=self.schema, ridge=self.recipe["ridge"]
         )
+
+    def varied(self, n: int | None = None, *, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+        """Variations of the images, and what the classifier says of each as probabilities: for training networks.
+
+        There are n of them, or as many as `limbeck evaluate` shows networks.
+
+        They are in the declared units, as `x` is, and a function of the release and of a public seed alone: whatever
+        the release guarantees holds for them too.
+        """
+        from limbeck.evaluate import varied
+        from limbeck.evaluate.training import label_probabilities
+        from limbeck.evaluate.variation import VARIATIONS
+        from limbeck.features import from_config
+
+        schema = of_images(self.schema, "variations")
+        features = from_config(self.recipe["features"], schema.shape)
+        number = VARIATIONS if n is None else n
+        x, y = varied(self.encoded, self.soft, features, self.recipe["ridge"], number, seed)
+        return schema.decode(x, whole=self.x.dtype.kind == "u"), label_probabilities(y, "soft")
 
     def save(self, path: str | Path, *, force: bool = False, sign: Ed25519PrivateKey | None = None) -> Path:
         """Write the folder, atomically, and signed if there is a key; an existing one is replaced only if `force`."""

@@ -61,12 +61,25 @@ def test_evaluate_has_a_column_for_each_network(limbeck, small, distilled):
     assert kept["network_mean"]["mlp"] == pytest.approx(np.mean(kept["networks"]["mlp"]))
 
 
+def test_networks_are_shown_variations_unless_told_otherwise(limbeck, small, distilled):
+    def row(*options):
+        base = ("evaluate", distilled, "--test", small / "small.npz", "--networks", "mlp", "--seeds", 1, "--json")
+        scored = limbeck(*base, *options)
+        assert scored.code == 0, scored.text
+        return json.loads(scored.out)["rows"]["release"]
+
+    usual = row()
+    assert usual["train_on"] == "varied"
+    assert usual["networks"]["mlp"][0] > 0.8
+    assert row("--train-on", "soft")["train_on"] == "soft"
+
+
 def test_networks_on_the_full_set_are_trained_once_and_shown_again(limbeck, small, distilled):
     data, path = small / "small.npz", small / "out.work" / "full.private.json"
 
     def full_row(*options):
         base = ("evaluate", distilled, "--test", data, "--reference", data, "--networks", "mlp", "--seeds", 1, "--json")
-        scored = limbeck(*base, *options)
+        scored = limbeck(*base, "--train-on", "soft", *options)
         assert scored.code == 0, scored.text
         return json.loads(scored.out)["rows"]["full training set"]["networks"]
 
@@ -93,7 +106,7 @@ def test_networks_on_the_full_set_are_trained_once_and_shown_again(limbeck, smal
         (("--networks", "vgg"), "'vgg'; some of convnet,mlp,lenet,resnet, or none"),
         (("--networks", "mlp,"), "'mlp,'"),
         (("--networks", ""), "--networks is ''"),
-        (("--train-on", "firm"), "--train-on is 'firm'; hard or soft"),
+        (("--train-on", "firm"), "--train-on is 'firm'; varied, soft or hard"),
         (("--full",), "--reference DATA"),
         (("--full", "--networks", "none", "--reference", "small.npz"), "--networks is 'none'"),
     ],

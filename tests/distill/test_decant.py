@@ -11,8 +11,9 @@ from limbeck.data import ImageSchema, entry, load
 from limbeck.distill import Decant, fit_signal
 from limbeck.distill import pouring as pouring_module
 from limbeck.distill.cost import check_memory, expected_memory, expected_seconds
-from limbeck.distill.pouring import Pouring, as_large_as_onehot, centred, poured, roughness
+from limbeck.distill.pouring import Pouring, centred, poured, roughness
 from limbeck.errors import RequestError
+from limbeck.evaluate.accuracy import as_large_as_onehot
 from limbeck.evaluate.krr import krr_fit
 from limbeck.features import Scattering, features_of
 from limbeck.measure import Records, Session

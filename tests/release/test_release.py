@@ -44,6 +44,7 @@ def test_the_card_says_what_is_promised_and_how_to_use_it(saved):
     assert str(make().guarantee)[1:] in text
     assert 'limbeck.load("release").classifier()' in text
     assert "limbeck predict release" in text
+    assert 'limbeck.load("release").varied()' in text
 
 
 def test_a_receiver_has_a_working_classifier(saved):
@@ -52,6 +53,18 @@ def test_a_receiver_has_a_working_classifier(saved):
     assert set(model.predict(raw)) <= {"cat", "dog"}
     assert np.allclose(model.predict_proba(raw).sum(1), 1)
     assert 0 <= model.score(raw, load(saved).labels) <= 1
+
+
+def test_a_receiver_has_variations_to_train_networks_on(saved):
+    release = limbeck.load(saved)
+    x, p = release.varied(20, seed=1)
+    assert x.shape == (20, *release.schema.shape)
+    assert x.min() >= release.schema.low
+    assert x.max() <= release.schema.high
+    assert np.allclose(p.sum(axis=1), 1)
+    assert all(np.array_equal(a, b) for a, b in zip((x, p), limbeck.load(saved).varied(20, seed=1), strict=True))
+    likeliest = np.take(list(release.schema.classes), p.argmax(axis=1))
+    assert np.mean(release.classifier().predict(x) == likeliest) > 0.9
 
 
 def test_pictures_carry_label_and_range(saved):
