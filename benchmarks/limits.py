@@ -20,8 +20,8 @@ from utility import DELTA
 
 from limbeck.data import entry, load
 from limbeck.distill import Decant
-from limbeck.distill.pouring import as_large_as_onehot
 from limbeck.evaluate import network_accuracies
+from limbeck.evaluate.accuracy import as_large_as_onehot
 from limbeck.features import features_of
 from limbeck.measure import Records
 

@@ -4,10 +4,11 @@ python benchmarks/report.py
 """
 
 import json
-import re
 import statistics
 from collections.abc import Iterable
 from pathlib import Path
+
+from report_networks import limits, transfer, variations
 
 HERE = Path(__file__).parent
 
@@ -206,136 +207,6 @@ it.
     return text
 
 
-TRANSFER = """
-## Networks trained on a release: PrivateDM
-
-    python benchmarks/transfer.py --data-dir DATA --serves both --dataset fashion_mnist mnist cifar10 --per-class 10 50
-
-(`--runs 1 2`, `--epsilon 10` and `--dm` for those rows; `--networks convnet` where no other network is shown,
-`--labels soft` where no hard labels are.) One budget for class sums and teacher, delta 1e-5, PLD accounting, {cpu},
-{cores} cores, {date}. Test accuracy of ConvNets trained from scratch by the fixed recipe of `limbeck evaluate`, on the
-labels as released (soft) and on the classes alone (hard); of kernel ridge regression on the same set; and of ConvNets
-on as many random real images. Mean and standard deviation over so many runs, one network each. The recipe was chosen on
-a split of Fashion-MNIST's training set; what is not in the table has not been run. Networks on 50 real images a class
-had 300 steps and not the 1,000 that others now have. Times are one run's, on a busy machine; those of runs 1 and 2 on
-one core.
-
-| set | for | runs | ConvNet, soft | ConvNet, hard | aim | KRR | real images | measure | fit |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
-"""
-
-RIVALS = """
-Published figures at epsilon 1, delta 1e-5, ConvNet, 10 / 50 images a class; Dosser has auxiliary images, DM no privacy:
-
-| method | MNIST | Fashion-MNIST | CIFAR-10 |
-| --- | --- | --- | --- |
-| DM (Zhao & Bilen 2023), no privacy | 97.8 / 99.2 | 84.6 / 88.7 | 52.1 / 60.6 |
-| DP-KIP-ScatterNet | 25.8 / 13.8 | 17.7 / 16.2 | 16.8 / 9.5 |
-| Private-Set (Chen et al. 2022) | 78.6 / - | 68.5 / - | 33.6 / - |
-| NDPDC (Zheng & Li 2023) | 93.1 / 94.1 | 77.7 / 78.8 | 39.4 / 42.3 |
-| Dosser (ICCV 2025) | 95.3 / 96.4 | 81.6 / 81.8 | 44.2 / 49.1 |
-| Dosser + PEA | 96.4 / 96.7 | 80.1 / 83.1 | 50.6 / 52.3 |
-"""
-
-CROSS = """
-Other networks, trained on the same sets (soft labels; real images: hard):
-
-| set | {names} |
-| --- | {rules} |
-"""
-
-AIMS = {
-    ("mnist", 10, "1"): 96.4, ("mnist", 50, "1"): 96.7, ("fashion_mnist", 10, "1"): 82.0,
-    ("fashion_mnist", 50, "1"): 83.1, ("cifar10", 10, "1"): 46.0, ("cifar10", 50, "1"): 50.0,
-    ("cifar10", 10, "10"): 58.0, ("cifar10", 50, "10"): 61.0,
-}  # fmt: skip
-PRIVATE = re.compile(r"(\w+), (\d+)/class, epsilon ([\d.]+), for (\w+), run (\d+)")
-
-SHARE = re.compile(r"(\w+) split, (\d+)/class, epsilon ([\d.]+), share ([\d.]+), for (\w+), run \d+")
-
-SHARES = """
-How the budget is split between the teacher and the class sums, chosen on the last 10,000 training records:
-
-    python benchmarks/transfer.py --data-dir DATA --serves both --networks convnet --held-out 10000 --share 0.2 0.5 0.8
-
-| set | share of the teacher | ConvNet, soft | ConvNet, hard | KRR |
-| --- | --- | --- | --- | --- |
-"""
-
-
-def mean_and_sd(scores: list[float]) -> str:
-    if not scores:
-        return "-"
-    spread = f" ± {100 * statistics.stdev(scores):.1f}" if len(scores) > 1 else ""
-    return f"{100 * statistics.mean(scores):.1f}{spread}"
-
-
-def transfer(rows: dict) -> str:
-    machine = next(iter(rows.values()))["machine"]
-    text = TRANSFER.format(cpu=machine["cpu"], cores=machine["cores"], date=machine["date"])
-    groups: dict[tuple, list[dict]] = {}
-    for key, row in rows.items():
-        if found := PRIVATE.fullmatch(key):
-            name, per_class, epsilon, serves, _ = found.groups()
-            groups.setdefault((name, int(per_class), epsilon, serves), []).append(row)
-    for (name, per_class, epsilon, serves), runs in groups.items():
-        soft, hard = (mean_and_sd([r[kind]["convnet"][0] for r in runs if kind in r]) for kind in ("soft", "hard"))
-        aim, real = AIMS.get((name, per_class, epsilon)), rows.get(f"{name}, {per_class}/class, real subset, run 0")
-        missed = f"{aim:.1f}" if aim else "-"
-        if aim and (gap := aim - 100 * statistics.mean(r["soft"]["convnet"][0] for r in runs)) > 0:
-            missed += f", missed by {gap:.1f}"
-        text += (
-            f"| {name}, {per_class} a class, epsilon {epsilon} | {serves} | {len(runs)} | {soft} | {hard} | {missed} | "
-            f"{mean_and_sd([r['krr'] for r in runs])} | {100 * real['hard']['convnet'][0]:.1f} | "
-            f"{runs[0]['measure_s']:.0f} s | {runs[0]['fit_s']:.0f} s |\n"
-        )
-    for key, row in rows.items():
-        if "DM, no privacy" in key:
-            text += (
-                f"| {key} | networks | 1 | - | {100 * row['hard']['convnet'][0]:.1f} | - | {100 * row['krr']:.1f} | | "
-                f"- | {row['fit_s']:.0f} s |\n"
-            )
-    studied = sorted((float(m[4]), m, row) for key, row in rows.items() if (m := SHARE.fullmatch(key)))
-    if studied:
-        shares = SHARES
-        for share, m, row in studied:
-            cells = (
-                f"{100 * score:.1f}" for score in (row["soft"]["convnet"][0], row["hard"]["convnet"][0], row["krr"])
-            )
-            shares += f"| {m[1]}, {m[2]} a class, epsilon {m[3]} | {share:g} | {' | '.join(cells)} |\n"
-    scored = {key: row["soft" if "soft" in row else "hard"] for key, row in rows.items()}
-    several = {key: scores for key, scores in scored.items() if len(scores) > 1}
-    names = list(dict.fromkeys(name for scores in several.values() for name in scores))
-    text += RIVALS + CROSS.format(names=" | ".join(names), rules=" | ".join(["---"] * len(names)))
-    for key, scores in several.items():
-        cells = (f"{100 * statistics.mean(scores[name]):.1f}" if name in scores else "-" for name in names)
-        text += f"| {key} | {' | '.join(cells)} |\n"
-    text += shares if studied else ""
-    for picture in sorted((HERE.parent / "docs" / "images").glob("*-both.png")):
-        text += f"\n![{picture.stem}](images/{picture.name})\n"
-    return text
-
-
-def limits(rows: dict) -> str:
-    machine = next(iter(rows.values()))["machine"]
-    teacher = statistics.mean(row["teacher"] for row in rows.values())
-    text = f"""
-### What limits networks
-
-    python benchmarks/limits.py --data-dir DATA
-
-ConvNets trained on images that a private teacher has labelled, which scores {100 * teacher:.1f} itself (epsilon 1):
-real ones, and samples of each class's Gaussian with its exact mean and covariance. Neither is private. Fashion-MNIST's
-last 10,000 training images held out, {machine["cpu"]}, {machine["cores"]} cores, {machine["date"]}.
-
-| images, labelled by the teacher | ConvNet |
-| --- | --- |
-"""
-    for key, row in rows.items():
-        text += f"| {key} | {mean_and_sd(row['convnet'])} |\n"
-    return text
-
-
 def convnet(row: dict) -> str:
     scores = row["convnet"]
     return f"{100 * sum(scores) / len(scores):.1f}" if scores else "-"
@@ -374,6 +245,7 @@ def main() -> None:
         "utility": utility,
         "recipe": recipe,
         "transfer": transfer,
+        "variations": variations,
         "limits": limits,
         "step": step,
         "scale": scale,

@@ -1,18 +1,19 @@
 """Networks trained on a private release, under the honest protocol: PrivateDM, and what it is held against.
 
     python benchmarks/transfer.py --data-dir DATA [--dataset fashion_mnist] [--epsilon 1] [--per-class 10]
-        [--serves networks both] [--networks convnet mlp lenet resnet] [--seeds 1] [--runs 0 1 2] [--labels soft hard]
-        [--share 0.5] [--held-out 0] [--dm] [--quick]
+        [--serves networks both] [--networks convnet mlp lenet resnet] [--seeds 1] [--runs 0 1 2]
+        [--labels varied soft hard] [--share 0.5] [--held-out 0] [--keep FOLDER] [--dm] [--quick]
 
 Each run measures one signal, which serves every size and purpose, and fits a set to it. Networks are trained by the
 fixed recipe of `limbeck evaluate` and scored on the test split, as are those trained on as many random real images. All
-networks learn from soft labels, the first of them from hard labels too. A row that is in
+networks learn from variations of the set, the first of them from its images alone too. A row that is in
 `benchmarks/results/transfer.json` is not run again. A set's images are drawn in `docs/images/` where they are not yet.
 """
 
 import argparse
 import itertools
 import json
+import re
 import tempfile
 import time
 from pathlib import Path
@@ -23,10 +24,11 @@ from utility import DELTA, PICTURES, draw
 from limbeck.data import entry, load
 from limbeck.distill import DM, PrivateDM, fit_matched
 from limbeck.evaluate import evaluate_support, random_subset_scores
-from limbeck.evaluate.training import Labels
+from limbeck.evaluate.variation import TrainOn
 from limbeck.features import Whitened, from_config, named
 from limbeck.measure import Records
 from limbeck.release import Release, verify
+from limbeck.release import load as load_release
 
 RESULTS = Path(__file__).parent / "results" / "transfer.json"
 
@@ -54,37 +56,41 @@ class Dataset:
             self._measured = (key, model, time.perf_counter() - begun)
         return self._measured[1], self._measured[2]
 
-    def scored(self, release: Release, networks: tuple[str, ...], seeds: int, kinds: list[Labels]) -> dict:
+    def scored(self, release: Release, networks: tuple[str, ...], seeds: int, kinds: list[TrainOn]) -> dict:
         with tempfile.TemporaryDirectory() as folder:
             problems = verify(release.save(Path(folder) / "release"))
         assert not problems, problems
+        return self._trained(release, networks, seeds, kinds)
+
+    def _trained(self, release: Release, networks: tuple[str, ...], seeds: int, kinds: list[TrainOn]) -> dict:
         features = from_config(release.recipe["features"], self.schema.shape)
         row = {}
-        for labels in kinds:
-            trained = networks if labels == "soft" else networks[:1]
+        for train_on in kinds:
+            trained = networks if train_on == "varied" else networks[:1]
             scores = evaluate_support(
                 release.encoded, release.soft, features, release.recipe["ridge"], *self.test, networks=trained,
-                seeds=seeds, labels=labels,
+                seeds=seeds, train_on=train_on,
             )  # fmt: skip
-            row |= {"krr": scores.krr, labels: {name: list(found) for name, found in scores.networks.items()}}
+            row |= {"krr": scores.krr, train_on: {name: list(found) for name, found in scores.networks.items()}}
         return row
 
     def unprotected(self, per_class: int, networks: tuple[str, ...], seeds: int) -> dict:
         model = DM(self.schema, per_class=per_class, init_seed=0)
         begun = time.perf_counter()
         release = model.fit(self.records).release_
-        seconds, features = time.perf_counter() - begun, from_config(release.recipe["features"], self.schema.shape)
-        scores = evaluate_support(
-            release.encoded, release.soft, features, release.recipe["ridge"], *self.test, networks=networks, seeds=seeds
-        )
-        return {"krr": scores.krr, "hard": {k: list(v) for k, v in scores.networks.items()}, "fit_s": seconds}
+        seconds = time.perf_counter() - begun
+        return {"fit_s": seconds} | self._trained(release, networks, seeds, ["varied", "hard"])
 
-    def real(self, per_class: int, networks: tuple[str, ...], seeds: int) -> dict:
+    def real(self, per_class: int, networks: tuple[str, ...], seeds: int, kinds: list[TrainOn]) -> dict:
         features = Whitened.of(named("scattering", self.schema.shape))
-        scores = random_subset_scores(
-            *self.train, per_class, len(self.schema.classes), features, 1e-3, *self.test, networks=networks, seeds=seeds
-        )
-        return {"krr": scores.krr, "hard": {name: list(found) for name, found in scores.networks.items()}}
+        row: dict = {}
+        for train_on in ("varied", "hard") if "varied" in kinds else ("hard",):
+            scores = random_subset_scores(
+                *self.train, per_class, len(self.schema.classes), features, 1e-3, *self.test, seeds=seeds,
+                networks=networks[:1] if train_on == "varied" else networks, train_on=train_on,
+            )  # fmt: skip
+            row |= {"krr": scores.krr, train_on: {name: list(found) for name, found in scores.networks.items()}}
+        return row
 
 
 def main() -> None:
@@ -97,9 +103,10 @@ def main() -> None:
     parser.add_argument("--networks", nargs="+", default=["convnet", "mlp", "lenet", "resnet"])
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--runs", nargs="+", type=int, default=[0])
-    parser.add_argument("--labels", nargs="+", default=["soft", "hard"], choices=["soft", "hard"])
+    parser.add_argument("--labels", nargs="+", default=["varied", "soft"], choices=["varied", "soft", "hard"])
     parser.add_argument("--share", nargs="+", type=float, default=[0.5], help="of the budget, to the teacher")
     parser.add_argument("--held-out", type=int, default=0, help="score on the last so many training records: to choose")
+    parser.add_argument("--keep", type=Path, help="where releases are kept, and found again when others score them")
     parser.add_argument("--dm", action="store_true", help="DM too, which has no privacy")
     parser.add_argument("--quick", action="store_true", help="few networks and steps, ConvNet alone, nothing kept")
     o = parser.parse_args()
@@ -113,7 +120,9 @@ def main() -> None:
         if RESULTS.exists() and not o.quick:  # what another process has added meanwhile stays
             rows.update(json.loads(RESULTS.read_text()))
         rows[key] = row | {"machine": facts(), "peak_GB": peak_memory()}
-        print(key, {name: row.get(name) for name in ("krr", "hard", "soft", "fit_s", "measure_s")}, flush=True)
+        print(
+            key, {name: row.get(name) for name in ("krr", "varied", "soft", "hard", "fit_s", "measure_s")}, flush=True
+        )
         if not o.quick:
             RESULTS.write_text(json.dumps(rows, indent=1) + "\n")
 
@@ -123,17 +132,23 @@ def main() -> None:
         dataset, shown = datasets[name], f"{name} split" if o.held_out else name
         for per_class in o.per_class:
             if (key := f"{shown}, {per_class}/class, real subset, run 0") not in rows:
-                add(key, dataset.real(per_class, networks, o.seeds))
+                add(key, dataset.real(per_class, networks, o.seeds, o.labels))
             if o.dm and (key := f"{shown}, {per_class}/class, DM, no privacy") not in rows:
                 add(key, dataset.unprotected(per_class, networks[:1], o.seeds))
         for epsilon, share, per_class, serves in itertools.product(o.epsilon, o.share, o.per_class, o.serves):
             other = "" if share == 0.5 and not o.held_out else f", share {share:g}"
             if (key := f"{shown}, {per_class}/class, epsilon {epsilon:g}{other}, for {serves}, run {run}") in rows:
                 continue
-            model, seconds = dataset.measured(epsilon, run, share=share, **measuring)
-            begun = time.perf_counter()
-            release = fit_matched(model.signal_, per_class, serves=serves, **fitting)
-            times = {"measure_s": seconds, "fit_s": time.perf_counter() - begun}
+            kept = o.keep and o.keep / re.sub(r"\W+", "-", key)
+            if kept and kept.exists():
+                release, times = load_release(kept), {}
+            else:
+                model, seconds = dataset.measured(epsilon, run, share=share, **measuring)
+                begun = time.perf_counter()
+                release = fit_matched(model.signal_, per_class, serves=serves, **fitting)
+                times = {"measure_s": seconds, "fit_s": time.perf_counter() - begun}
+                if kept:
+                    release.save(kept)
             picture = f"{name}-{per_class}-eps{epsilon:g}-{serves}"
             if not (other or o.quick or (PICTURES / f"{picture}.png").exists()):
                 draw(release, picture)
