@@ -50,7 +50,7 @@ def test_a_few_images_classify_real_digits(digits, batch, tmp_path):  # noqa: F8
                   epochs=steps)  # fmt: skip
     X_s, _ = model.fit_resample(X, y)
     assert X_s.shape == (10, 8, 8, 1)
-    assert model.release_.classifier().score(X_test, y_test) > 0.7
+    assert model.release_.classifier().score(X_test, y_test) > 0.6  # fresh noise: 0.76 ± 0.02 of 300, chance is 0.1
     assert not limbeck.verify(model.release_.save(tmp_path / "release"))
 
 
