@@ -2,7 +2,7 @@
 
     python benchmarks/transfer.py --data-dir DATA [--dataset fashion_mnist] [--epsilon 1] [--per-class 10]
         [--serves networks both] [--networks convnet mlp lenet resnet] [--seeds 1] [--runs 0 1 2]
-        [--labels varied soft hard] [--share 0.5] [--held-out 0] [--keep FOLDER] [--dm] [--quick]
+        [--labels varied soft hard] [--share 0.8] [--held-out 0] [--keep FOLDER] [--dm] [--quick]
 
 Each run measures one signal, which serves every size and purpose, and fits a set to it. Networks are trained by the
 fixed recipe of `limbeck evaluate` and scored on the test split, as are those trained on as many random real images. All
@@ -104,7 +104,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--runs", nargs="+", type=int, default=[0])
     parser.add_argument("--labels", nargs="+", default=["varied", "soft"], choices=["varied", "soft", "hard"])
-    parser.add_argument("--share", nargs="+", type=float, default=[0.5], help="of the budget, to the teacher")
+    parser.add_argument("--share", nargs="+", type=float, default=[PrivateDM.share], help="of the budget, to the teacher")
     parser.add_argument("--held-out", type=int, default=0, help="score on the last so many training records: to choose")
     parser.add_argument("--keep", type=Path, help="where releases are kept, and found again when others score them")
     parser.add_argument("--dm", action="store_true", help="DM too, which has no privacy")
@@ -136,7 +136,7 @@ def main() -> None:
             if o.dm and (key := f"{shown}, {per_class}/class, DM, no privacy") not in rows:
                 add(key, dataset.unprotected(per_class, networks[:1], o.seeds))
         for epsilon, share, per_class, serves in itertools.product(o.epsilon, o.share, o.per_class, o.serves):
-            other = "" if share == 0.5 and not o.held_out else f", share {share:g}"
+            other = "" if share == PrivateDM.share and not o.held_out else f", share {share:g}"
             if (key := f"{shown}, {per_class}/class, epsilon {epsilon:g}{other}, for {serves}, run {run}") in rows:
                 continue
             kept = o.keep and o.keep / re.sub(r"\W+", "-", key)

@@ -74,7 +74,7 @@ class PrivateDM(Measuring):
     delta: float = 1e-5
     per_class: int = 10
     serves: Serves = "both"
-    share: float = 0.5
+    share: float = 0.8
     networks: int | None = None
     width: int | None = None
     depth: int = 3
