@@ -5,8 +5,9 @@
 Each case runs in a process of its own, so that its peak memory is its own: the largest resident size, pages of mapped
 files included. Images are random bytes, 28 x 28, in a memory-mapped `.npy` file; features are the default recipe's,
 which a store keeps as it would by itself, except for the largest case, where it is told to keep float16 in a file. A
-measurement's step is a full batch but in the rows about batches. A row that is in the JSON file is not run again; the
-plot is `docs/images/scale.png`. With `--data-dir`, Fashion-MNIST goes from its file to a release by `limbeck distill`.
+measurement's step is a full batch but in the rows about batches; in those about networks it is `PrivateDM`'s, one
+network's class sums of a sample of so many. A row that is in the JSON file is not run again; the plot is
+`docs/images/scale.png`. With `--data-dir`, Fashion-MNIST goes from its file to a release by `limbeck distill`.
 """
 
 import argparse
@@ -25,7 +26,7 @@ RESULTS = Path(__file__).parent / "results" / "scale.json"
 PLOT = Path(__file__).parent.parent / "docs" / "images" / "scale.png"
 SHAPE = (28, 28, 1)
 STEPS = 4  # measured ones; the first compiles and does not count
-USUAL = {"n": 10_000, "classes": 10, "per_class": 1, "batch": "full", "fit": False, "cache": "auto"}
+USUAL = {"n": 10_000, "classes": 10, "per_class": 1, "batch": "full", "networks": 0, "fit": False, "cache": "auto"}
 CASES = {
     "records": [
         {"n": 10_000},
@@ -37,12 +38,18 @@ CASES = {
     "batch": [{"n": 100_000, "batch": b} for b in (100, 1_000, 10_000)],
     "images": [{"per_class": k, "fit": True} for k in (1, 3, 10, 30, 100)],
     "classes": [{"classes": k} for k in (10, 30, 100)],
+    "networks": [
+        *({"n": 100_000, "batch": 5_000, "networks": k} for k in (10, 30, 100)),
+        *({"n": 100_000, "batch": b, "networks": 10} for b in (1_500, 15_000)),
+        {"n": 1_000_000, "batch": 5_000, "networks": 10, "cache": "disk"},
+    ],
 }
 QUICK = {
     "records": [{"n": 5_000}, {"n": 10_000}],
     "batch": [{"batch": b} for b in (100, 1_000)],
     "images": [{"per_class": k, "fit": True} for k in (1, 10)],
     "classes": [{"classes": k} for k in (10, 30)],
+    "networks": [{"batch": 500, "networks": k} for k in (2, 4)],
 }
 
 
@@ -51,13 +58,15 @@ def run_case(case: dict, path: Path) -> dict:
     import jax.numpy as jnp
 
     from limbeck.data import ImageSchema
-    from limbeck.distill import Decant, fit_signal
+    from limbeck.distill import Decant, PrivateDM, fit_signal
     from limbeck.measure import Records
 
     schema = ImageSchema(shape=SHAPE, classes=range(case["classes"]), low=0, high=255)
     precision = "float16" if case["cache"] == "disk" else "float32"
     X = np.load(path, mmap_mode="r")[: case["n"]]
     records = Records(schema, X, np.arange(len(X)) % case["classes"], cache=case["cache"], precision=precision)
+    if case["networks"]:
+        return sums_case(PrivateDM(schema, batch=case["batch"], networks=case["networks"]), records)
     model = Decant(schema, batch=case["batch"], per_class=case["per_class"], steps=STEPS, learning_rate=1.0)
     features = model.resolved_features()
     jnp.zeros(1).block_until_ready()
@@ -75,7 +84,24 @@ def run_case(case: dict, path: Path) -> dict:
     return row | {"peak_GB": peak_memory()}
 
 
-def whole_run(data_dir: Path) -> dict:
+def sums_case(model, records) -> dict:
+    """Seconds of all class sums but the first, which compiles, and of one."""
+    from limbeck.distill.matching import class_sums
+    from limbeck.distill.private_dm import SUMS
+    from limbeck.features import Pixels
+    from limbeck.measure import Session
+
+    records.prepare(Pixels(SHAPE))
+    session = Session(records, model.plan(records.n), chunk=model.units_at_a_time)
+    ends: list[float] = []
+    class_sums(
+        lambda query: session.ask(SUMS, query), model.embeddings(records.n), lambda *_: ends.append(time.perf_counter())
+    )
+    took = ends[-1] - ends[0]
+    return {"sums_s": took, "step_s": took / (len(ends) - 1), "peak_GB": peak_memory()}
+
+
+def whole_run(data_dir: Path, serves: str) -> dict:
     """`limbeck distill fashion_mnist` at epsilon 1, 10 images a class: seconds from the command to the release."""
     with tempfile.TemporaryDirectory() as folder:
         command = [
@@ -87,7 +113,7 @@ def whole_run(data_dir: Path) -> dict:
             "--data-dir",
             str(data_dir),
         ]
-        command += ["--epsilon", "1", "--per-class", "10", "--no-ledger", "--out", f"{folder}/release"]
+        command += ["--for", serves, "--epsilon", "1", "--per-class", "10", "--no-ledger", "--out", f"{folder}/release"]
         begun = time.perf_counter()
         process = subprocess.Popen(command)
         _, status, usage = os.wait4(process.pid, 0)
@@ -157,14 +183,15 @@ def main() -> None:
                 command = [sys.executable, __file__, "--case", json.dumps(case), "--images", str(images)]
                 out = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
                 row = {"group": group, **case, "m": case["per_class"] * case["classes"], **json.loads(out)}
-                rows[key] = row | {"load_average": facts()["load_average"]}
+                rows[key] = row | {name: facts()[name] for name in ("date", "load_average")}
                 print(key, {k: round(v, 3) for k, v in row.items() if isinstance(v, float)}, flush=True)
                 if not o.quick:
                     write(o.json, {"rows": rows})
-    if o.data_dir and not o.quick and "whole run" not in rows:
-        rows["whole run"] = {"group": "whole run", **whole_run(Path(o.data_dir))}
-        print("whole run", rows["whole run"], flush=True)
-        write(o.json, {"rows": rows})
+    for serves in ("krr", "both") if o.data_dir and not o.quick else ():
+        if (key := f"whole run, for {serves}") not in rows:
+            rows[key] = {"group": "whole run", **whole_run(Path(o.data_dir), serves), "date": facts()["date"]}
+            print(key, rows[key], flush=True)
+            write(o.json, {"rows": rows})
     if not o.quick:
         plot(rows)
 

@@ -7,7 +7,8 @@
 Each run measures one signal, which serves every size and purpose, and fits a set to it. Networks are trained by the
 fixed recipe of `limbeck evaluate` and scored on the test split, as are those trained on as many random real images. All
 networks learn from variations of the set, the first of them from its images alone too. A row that is in
-`benchmarks/results/transfer.json` is not run again. A set's images are drawn in `docs/images/` where they are not yet.
+`benchmarks/results/transfer.json` is not run again; networks that it lacks are added to it where its release was kept
+(`--keep`). A set's images are drawn in `docs/images/` where they are not yet.
 """
 
 import argparse
@@ -104,7 +105,9 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--runs", nargs="+", type=int, default=[0])
     parser.add_argument("--labels", nargs="+", default=["varied", "soft"], choices=["varied", "soft", "hard"])
-    parser.add_argument("--share", nargs="+", type=float, default=[PrivateDM.share], help="of the budget, to the teacher")
+    parser.add_argument(
+        "--share", nargs="+", type=float, default=[PrivateDM.share], help="of the budget, to the teacher"
+    )
     parser.add_argument("--held-out", type=int, default=0, help="score on the last so many training records: to choose")
     parser.add_argument("--keep", type=Path, help="where releases are kept, and found again when others score them")
     parser.add_argument("--dm", action="store_true", help="DM too, which has no privacy")
@@ -137,9 +140,14 @@ def main() -> None:
                 add(key, dataset.unprotected(per_class, networks[:1], o.seeds))
         for epsilon, share, per_class, serves in itertools.product(o.epsilon, o.share, o.per_class, o.serves):
             other = "" if share == PrivateDM.share and not o.held_out else f", share {share:g}"
-            if (key := f"{shown}, {per_class}/class, epsilon {epsilon:g}{other}, for {serves}, run {run}") in rows:
-                continue
+            key = f"{shown}, {per_class}/class, epsilon {epsilon:g}{other}, for {serves}, run {run}"
             kept = o.keep and o.keep / re.sub(r"\W+", "-", key)
+            if key in rows:
+                more = [name for name in networks if name not in rows[key].get("varied", {})]
+                if more and kept and kept.exists():
+                    scores = dataset.scored(load_release(kept), tuple(more), o.seeds, ["varied"])
+                    add(key, rows[key] | {"varied": rows[key].get("varied", {}) | scores["varied"]})
+                continue
             if kept and kept.exists():
                 release, times = load_release(kept), {}
             else:

@@ -6,7 +6,7 @@ import pytest
 from limbeck.errors import RequestError
 from limbeck.evaluate import centred_onehot, krr_fit, krr_predict, random_subset, train_network, variations, varied
 from limbeck.evaluate.training import network_predict
-from limbeck.evaluate.variation import lessons, patchworks
+from limbeck.evaluate.variation import CHUNK, lessons, patchworks
 from limbeck.features import FCNTK, Pixels
 
 RIDGE = 1e-3
@@ -34,6 +34,16 @@ def test_of_any_shape_finite_and_within_the_range(shape):
     assert made.dtype == np.float32
     assert np.isfinite(made).all()
     assert np.abs(made).max() <= 1
+
+
+@pytest.mark.parametrize("n", [1, 2, CHUNK + 1, 5 * CHUNK + 3])
+def test_as_many_as_asked_for_each_another(n):
+    """However they divide into what is made at a time; of the leaves, one here and there is flat and clipped."""
+    x, y = np.random.default_rng(0).uniform(-1, 1, (4, 6, 6, 1)).astype(np.float32), centred_onehot(np.arange(4), 4)
+    made = variations(x, y, n)
+    assert made.shape == (n, 6, 6, 1)
+    assert np.isfinite(made).all()
+    assert len(np.unique(made.reshape(n, -1), axis=0)) > 0.98 * n
 
 
 def test_patches_lie_between_the_images_that_they_are_of():
