@@ -191,7 +191,7 @@ def scale(result: dict) -> str:
 {machine["cpu"]}, {machine["cores"]} cores, JAX {machine["jax"]}, {" to ".join(dates)}. Images of 28 x 28 random
 bytes, Decant's features, each row in a process of its own. A private step is a full batch but where a batch
 is given; features of 300,000 records and more are kept in a file, as float16. Peak memory has pages of mapped files in
-it.
+it. "Large pages" are what the command line asks for by itself (`limbeck/__main__.py`), and the other rows do without.
 
 ![time and memory against records, images, classes and batch](images/scale.png)
 

@@ -22,11 +22,14 @@ from pathlib import Path
 import numpy as np
 from machine import facts, peak_memory, write
 
+from limbeck.__main__ import LARGE, TUNABLES
+
 RESULTS = Path(__file__).parent / "results" / "scale.json"
 PLOT = Path(__file__).parent.parent / "docs" / "images" / "scale.png"
 SHAPE = (28, 28, 1)
 STEPS = 4  # measured ones; the first compiles and does not count
 USUAL = {"n": 10_000, "classes": 10, "per_class": 1, "batch": "full", "networks": 0, "fit": False, "cache": "auto"}
+LARGE_PAGES = {TUNABLES: LARGE}
 CASES = {
     "records": [
         {"n": 10_000},
@@ -43,6 +46,7 @@ CASES = {
         *({"n": 100_000, "batch": b, "networks": 10} for b in (1_500, 15_000)),
         {"n": 1_000_000, "batch": 5_000, "networks": 10, "cache": "disk"},
     ],
+    "large pages": [{"per_class": k, "fit": True} for k in (10, 100)],
 }
 QUICK = {
     "records": [{"n": 5_000}, {"n": 10_000}],
@@ -104,15 +108,7 @@ def sums_case(model, records) -> dict:
 def whole_run(data_dir: Path, serves: str) -> dict:
     """`limbeck distill fashion_mnist` at epsilon 1, 10 images a class: seconds from the command to the release."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [
-            sys.executable,
-            "-c",
-            "from limbeck.cli import main; main()",
-            "distill",
-            "fashion_mnist",
-            "--data-dir",
-            str(data_dir),
-        ]
+        command = [sys.executable, "-m", "limbeck", "distill", "fashion_mnist", "--data-dir", str(data_dir)]
         command += ["--for", serves, "--epsilon", "1", "--per-class", "10", "--no-ledger", "--out", f"{folder}/release"]
         begun = time.perf_counter()
         process = subprocess.Popen(command)
@@ -181,7 +177,8 @@ def main() -> None:
                 if key in rows:
                     continue
                 command = [sys.executable, __file__, "--case", json.dumps(case), "--images", str(images)]
-                out = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+                environment = os.environ | (LARGE_PAGES if group == "large pages" else {})
+                out = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment).stdout
                 row = {"group": group, **case, "m": case["per_class"] * case["classes"], **json.loads(out)}
                 rows[key] = row | {name: facts()[name] for name in ("date", "load_average")}
                 print(key, {k: round(v, 3) for k, v in row.items() if isinstance(v, float)}, flush=True)

@@ -18,7 +18,7 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """The console script: what a person can mend is one message and exit code 2, never a traceback."""
+    """A command: what a person can mend is one message and exit code 2, never a traceback."""
     try:
         app()
     except RequestError as error:
