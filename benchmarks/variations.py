@@ -85,10 +85,10 @@ def main() -> None:
 
     row("variations", lambda: variations(x, y, VARIATIONS))
     row("a third as many variations", lambda: variations(x, y, VARIATIONS // 3))
-    row("its images", lambda: x, Pace(training_steps(len(x))))
-    row("its images, as long as variations", lambda: x)
     row("real images instead (not private)", lambda: real[: VARIATIONS // 3])
     row("variations of as many real images (not private)", of_real)
+    row("its images", lambda: x, Pace(training_steps(len(x))))
+    row("its images, as long as variations", lambda: x)
     row("twice the steps", lambda: variations(x, y, VARIATIONS), PACE._replace(steps=2 * PACE.steps))
     if o.kinds:
         for i, kind in enumerate(KINDS):
