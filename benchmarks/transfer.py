@@ -54,6 +54,7 @@ class Dataset:
             model = PrivateDM(self.schema, epsilon=epsilon, delta=DELTA, network_seed=run, **settings)
             begun = time.perf_counter()
             model.measure(self.records)
+            self.records.forget()  # their features: a fit reads none, and needs the memory
             self._measured = (key, model, time.perf_counter() - begun)
         return self._measured[1], self._measured[2]
 
