@@ -162,6 +162,11 @@ def main() -> None:
         return
     cases = QUICK if o.quick else CASES
     rows = json.loads(o.json.read_text())["rows"] if o.json.exists() and not o.quick else {}
+    for serves in ("krr", "both") if o.data_dir and not o.quick else ():
+        if (key := f"whole run, for {serves}") not in rows:
+            rows[key] = {"group": "whole run", **whole_run(Path(o.data_dir), serves), "date": facts()["date"]}
+            print(key, rows[key], flush=True)
+            write(o.json, {"rows": rows})
     with tempfile.TemporaryDirectory() as folder:
         images = Path(folder) / "images.npy"
         largest = max(case.get("n", USUAL["n"]) for group in cases.values() for case in group)
@@ -184,11 +189,6 @@ def main() -> None:
                 print(key, {k: round(v, 3) for k, v in row.items() if isinstance(v, float)}, flush=True)
                 if not o.quick:
                     write(o.json, {"rows": rows})
-    for serves in ("krr", "both") if o.data_dir and not o.quick else ():
-        if (key := f"whole run, for {serves}") not in rows:
-            rows[key] = {"group": "whole run", **whole_run(Path(o.data_dir), serves), "date": facts()["date"]}
-            print(key, rows[key], flush=True)
-            write(o.json, {"rows": rows})
     if not o.quick:
         plot(rows)
 
