@@ -20,7 +20,7 @@ are trained; and of that regression. Mean and standard deviation over so many ru
 network each. "Real" is a random real subset of that size, without privacy: ConvNets on its variations, labelled by
 its own regression / on its images alone; it and DM's set were varied 16,000 times, not 48,000. The recipe was chosen on
 a split of Fashion-MNIST's training set; what is not in the table has not been run. Times are one run's, on one core
-with large pages.
+that was shared at times.
 
 | set | for | runs | ConvNet | aim | ConvNet, images alone | KRR | real | measure | fit |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -59,7 +59,7 @@ SHARE = re.compile(
 SHARES = """
 How the budget is split between the teacher and the class sums, chosen on the last 10,000 training records. "Earlier
 fit" is of 1,300 steps in pixels, and its networks were shown the images alone; "16,000 variations" is of a fit of 600
-steps, and as many variations; the others are by the recipe of above:
+steps, two thirds of them matching alone, and of as many variations:
 
     python benchmarks/transfer.py --data-dir DATA --serves both --networks convnet --held-out 10000 --share 0.2 0.5 0.8
 
