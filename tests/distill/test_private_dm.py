@@ -71,7 +71,9 @@ def test_there_are_as_many_networks_as_noise_leaves_something_of():
         noise = sums.sigma * np.sqrt(embeddings.dim) / (n / 10)
         assert sums.sampling.kind == "full"
         assert noise == pytest.approx(1, rel=0.15)
-    wide, narrow, many = (PrivateDM(SCHEMA, epsilon=e).embeddings(n) for e, n in ((1, 1500), (0.1, 1500), (10, 10**5)))
+    wide, narrow, many = (
+        PrivateDM(SCHEMA, epsilon=e, share=0.5).embeddings(n) for e, n in ((1, 1500), (0.1, 1500), (10, 10**5))
+    )
     assert (wide.width, narrow.width, len(narrow)) == (64, 16, 10)
     assert len(many) == 200
     assert len(PrivateDM(SCHEMA, networks=7).embeddings(10**5)) == 7
