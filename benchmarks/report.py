@@ -188,10 +188,11 @@ def scale(result: dict) -> str:
 
     python benchmarks/scale.py --data-dir DATA
 
-{machine["cpu"]}, {machine["cores"]} cores, JAX {machine["jax"]}, {" to ".join(dates)}. Images of 28 x 28 random
+{machine["cpu"]}, {machine["cores"]} cores, JAX {machine["jax"]}, {dates[0]} to {dates[-1]}. Images of 28 x 28 random
 bytes, Decant's features, each row in a process of its own. A private step is a full batch but where a batch
 is given; features of 300,000 records and more are kept in a file, as float16. Peak memory has pages of mapped files in
-it. "Large pages" are what the command line asks for by itself (`limbeck/__main__.py`), and the other rows do without.
+it. "Matching" is of PrivateDM, and its private step one network's class sums. "Large pages" are what the command line
+asks for by itself (`limbeck/__main__.py`); the other rows do without.
 
 ![time and memory against records, images, classes and batch](images/scale.png)
 
@@ -204,7 +205,8 @@ it. "Large pages" are what the command line asks for by itself (`limbeck/__main_
         text += " | ".join(seconds) + f" | {row['peak_GB']:.2f} GB |\n"
     if sums:
         text += """
-PrivateDM's class sums: time goes with networks and with the sample, and not with the records. The fit reads none.
+PrivateDM's class sums: time goes with networks and with the sample, beside what each network costs by itself, and not
+with the records. The fit reads none. These rows and the run for both had one core, beside other work.
 
 | networks | sample | records | one network's sums | all | a network and record | peak memory |
 | --- | --- | --- | --- | --- | --- | --- |

@@ -47,6 +47,8 @@ CASES = {
         {"n": 1_000_000, "batch": 5_000, "networks": 10, "cache": "disk"},
     ],
     "large pages": [{"per_class": k, "fit": True} for k in (10, 100)],
+    "matching": [{"per_class": k, "networks": 2, "batch": 500, "fit": True} for k in (10, 50)],
+    "matching, large pages": [{"per_class": k, "networks": 2, "batch": 500, "fit": True} for k in (10, 50)],
 }
 QUICK = {
     "records": [{"n": 5_000}, {"n": 10_000}],
@@ -70,7 +72,8 @@ def run_case(case: dict, path: Path) -> dict:
     X = np.load(path, mmap_mode="r")[: case["n"]]
     records = Records(schema, X, np.arange(len(X)) % case["classes"], cache=case["cache"], precision=precision)
     if case["networks"]:
-        return sums_case(PrivateDM(schema, batch=case["batch"], networks=case["networks"]), records)
+        model = PrivateDM(schema, batch=case["batch"], networks=case["networks"], per_class=case["per_class"])
+        return sums_case(model, records, case["fit"])
     model = Decant(schema, batch=case["batch"], per_class=case["per_class"], steps=STEPS, learning_rate=1.0)
     features = model.resolved_features()
     jnp.zeros(1).block_until_ready()
@@ -88,9 +91,9 @@ def run_case(case: dict, path: Path) -> dict:
     return row | {"peak_GB": peak_memory()}
 
 
-def sums_case(model, records) -> dict:
-    """Seconds of all class sums but the first, which compiles, and of one."""
-    from limbeck.distill.matching import class_sums
+def sums_case(model, records, fit: bool) -> dict:
+    """Seconds of all class sums but the first, which compiles, and of one; of a step of matching them."""
+    from limbeck.distill.matching import class_means, class_sums, made_up_support, matched
     from limbeck.distill.private_dm import SUMS
     from limbeck.features import Pixels
     from limbeck.measure import Session
@@ -98,11 +101,16 @@ def sums_case(model, records) -> dict:
     records.prepare(Pixels(SHAPE))
     session = Session(records, model.plan(records.n), chunk=model.units_at_a_time)
     ends: list[float] = []
-    class_sums(
-        lambda query: session.ask(SUMS, query), model.embeddings(records.n), lambda *_: ends.append(time.perf_counter())
-    )
+    embeddings = model.embeddings(records.n)
+    S = class_sums(lambda query: session.ask(SUMS, query), embeddings, lambda *_: ends.append(time.perf_counter()))
     took = ends[-1] - ends[0]
-    return {"sums_s": took, "step_s": took / (len(ends) - 1), "peak_GB": peak_memory()}
+    row = {"sums_s": took, "step_s": took / (len(ends) - 1)}
+    if fit:
+        M, ends = class_means(S, len(embeddings)), []
+        x_s, _ = made_up_support(model.schema, model.per_class, 0)
+        matched(embeddings, M, x_s, steps=3 * STEPS, seed=0, progress=lambda *_: ends.append(time.perf_counter()))
+        row["fit_step_s"] = (ends[-1] - ends[STEPS]) / (2 * STEPS - 1)
+    return row | {"peak_GB": peak_memory()}
 
 
 def whole_run(data_dir: Path, serves: str) -> dict:
@@ -182,7 +190,7 @@ def main() -> None:
                 if key in rows:
                     continue
                 command = [sys.executable, __file__, "--case", json.dumps(case), "--images", str(images)]
-                environment = os.environ | (LARGE_PAGES if group == "large pages" else {})
+                environment = os.environ | (LARGE_PAGES if group.endswith("large pages") else {})
                 out = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment).stdout
                 row = {"group": group, **case, "m": case["per_class"] * case["classes"], **json.loads(out)}
                 rows[key] = row | {name: facts()[name] for name in ("date", "load_average")}
