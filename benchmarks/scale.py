@@ -3,10 +3,11 @@
     python benchmarks/scale.py [--quick] [--data-dir DATA] [--json benchmarks/results/scale.json]
 
 Each case runs in a process of its own, so that its peak memory is its own: the largest resident size, pages of mapped
-files included. Images are random bytes, 28 x 28, in a memory-mapped `.npy` file; features are the default recipe's,
+files included. Images are random bytes, 28 x 28, in a memory-mapped `.npy` file; features are Decant's,
 which a store keeps as it would by itself, except for the largest case, where it is told to keep float16 in a file. A
 measurement's step is a full batch but in the rows about batches; in those about networks it is `PrivateDM`'s, one
-network's class sums of a sample of so many. A row that is in the JSON file is not run again; the plot is
+network's class sums of a sample of so many. "Matching" has steps of its fit; with "large pages" a case has the
+allocator's setting that the command line asks for. A row that is in the JSON file is not run again; the plot is
 `docs/images/scale.png`. With `--data-dir`, Fashion-MNIST goes from its file to a release by `limbeck distill`.
 """
 
